@@ -136,12 +136,11 @@ class ComposedDescent(Descent):
         at_cap = moved & (u >= self.upper * (1.0 - _ROUNDING))
         u[at_cap] = self.upper[at_cap]
         np.add(state.scores, step * change, out=state.scores)
-        self._pack()
         if self.rule == rules.PAIRWISE:
             state.counts[rules.KIND] = rules.SWAP if full else rules.PAIR
         else:
             state.counts[rules.KIND] = (rules.DROP if full else rules.DECREASE) if leave else rules.ADD
-        rules.finish(state)
+        self._pack()
         return True
 
     def _room(self, direction: Vector) -> float:
@@ -155,10 +154,10 @@ class ComposedDescent(Descent):
         )
 
     def _pack(self) -> None:
-        """Write u to the state's packed support, and see what is near and far now."""
+        """Write u to the state's packed support, and see what is near and far after the step."""
         self.state.position[:] = -1
         self.state.closed[:] = 0.0
         for g, (begin, end) in enumerate(self.hulls):
             points = begin + np.flatnonzero(self.u[begin:end])
             self._put(g, points, self.u[points])
-        self._look()
+        self._look(1)

@@ -48,6 +48,7 @@ class Descent(ABC):
 
     def __init__(self, problem: Problem, rule: str, epsilon: float, keeps_w: bool, start: Vector | None = None) -> None:
         self.kernel, self.rule, self.epsilon = problem.kernel, int(getattr(rules, rule)), epsilon
+        self.pairs = None if self.rule in (rules.FW, rules.GILBERT) else True
         self.level = epsilon  # where the loop comes back: later than epsilon where the loop knows but a bound of it
         self.next_refresh = _REFRESH
         one = isinstance(problem, PolytopeDistance)
@@ -136,15 +137,14 @@ class Descent(ABC):
         if state.parts.size:
             state.parts[:] = parts
         self._look()
-        state.figures[rules.NORM] = state.mean.sum()
 
-    def _look(self) -> None:
-        """Set near, far and mean of each hull from the scores and weights as they are."""
+    def _look(self, taken: int = 0) -> None:
+        """Set near, far and mean of each hull from the scores and weights as they are, and count ``taken`` steps."""
         for g, (begin, end) in enumerate(self.hulls):
             part = self.state.scores[begin:end]
             part = part + self.state.closed[begin:end] if self.capped else part
             self.state.near[g] = begin + int(part.argmin())
-            rules.look(self.state, g)
+        rules.look(self.state, taken)
 
     # -- the run -------------------------------------------------------------------------------------
 
@@ -315,10 +315,10 @@ class RowDescent(Descent):
 
     def _run(self, until: int) -> int:
         state = self.state
-        reason = int(hot.run(state, self.rule, self.level, self.floor, self.caps[0], until - self.taken))
+        reason = int(hot.run(state, self.rule, self.pairs, self.level, self.floor, self.caps[0], until - self.taken))
         self.source.count()
         if reason == rules.MISSING:
-            self.source.fetch(state.wanted[: state.counts[rules.WANTED]])
+            self.source.fetch(state.chosen[: state.counts[rules.CHOSEN]])
         return reason
 
 
@@ -332,8 +332,7 @@ class LinearDescent(Descent):
         for g in range(len(self.hulls)):
             points.combine(*self._support(g), points.parts[g])
         raw = points.pass_over(points.parts.sum(axis=0))
-        hot.take_scores(state, raw, points.order, points.signs, points.parts, points.features.ridge)
-        state.figures[rules.NORM] = state.mean.sum()
+        hot.settle(state, raw, points.order, points.signs, points.parts, points.features.ridge, 0)
         return iter(())  # a pass needs no pause
 
     def _run(self, until: int) -> int:
@@ -342,14 +341,14 @@ class LinearDescent(Descent):
         until = min(until, self.taken + max(1, _FEATURES // max(1, points.features.stored)))
         while True:
             more = self.taken < until
-            verdict = int(hot.select(state, self.rule, self.level, self.floor, more))
+            verdict = int(hot.select(state, self.rule, self.pairs, self.level, self.floor, more))
             if verdict != rules.STEPS or not more:
                 return verdict
-            vectors = points.vectors(state.wanted[: state.counts[rules.WANTED]])
-            if not hot.step(state, self.rule, self.caps[0], vectors, points.parts, ridge):
+            vectors = points.vectors(state.chosen[: state.counts[rules.CHOSEN]])
+            if not hot.step(state, self.rule, self.pairs, self.caps[0], vectors, points.parts, ridge):
                 return rules.STALLED
             raw = points.pass_over(points.parts.sum(axis=0))
-            hot.settle(state, raw, points.order, points.signs, points.parts, ridge)
+            hot.settle(state, raw, points.order, points.signs, points.parts, ridge, 1)
 
 
 def keeps_w(kernel: KernelOracle, wanted: bool | None) -> bool:
