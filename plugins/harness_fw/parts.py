@@ -15,7 +15,7 @@ import numpy as np
 from harness import Problem
 from harness.support.arrays import Index, Vector
 from harness_fw import rules
-from harness_fw.descent import RowDescent
+from harness_fw.descent import Descent
 from harness_fw.hulls import Hulls
 
 PART = 4096  # points of the first part, and points that may join a part at least
@@ -26,10 +26,10 @@ _SAFE = 0.95  # ratio of the last part's epsilon to the target
 _MOST = 0.5  # fraction of the points beyond which the next part is all of them
 
 
-class PartDescent(RowDescent):
+class PartDescent(Descent):
     """A run on parts of the points; its figures are those of the part, at the end of a part those of all points."""
 
-    def __init__(self, problem: Problem, rule: str, epsilon: float, keeps_w: bool, start: Vector | None = None) -> None:
+    def __init__(self, problem: Problem, rule: str, epsilon: float, start: Vector | None = None) -> None:
         self.whole, self.name, self.target = problem, rule, epsilon
         self.hulls_of_all = Hulls(problem)
         self.coef_of_all = np.zeros(problem.n) if start is None else start.copy()
@@ -41,7 +41,7 @@ class PartDescent(RowDescent):
         start = self.coef_of_all[part]
         self.part = part
         problem = self.whole if len(part) == self.whole.n else self.whole.restrict(part)
-        super().__init__(problem, self.name, epsilon, False, start if start.any() else None)
+        super().__init__(problem, self.name, epsilon, start if start.any() else None)
 
     def advance(self, until: int) -> str:
         """Iterate as :class:`Descent` does; at the end of a part go on with the next one unless all points agree."""
@@ -56,7 +56,7 @@ class PartDescent(RowDescent):
         reached = max(self.epsilons)
         if reached <= self.target:
             return "done"
-        support, beyond = np.flatnonzero(weights), hulls.beyond(scores, weights, max(PART, np.count_nonzero(weights)))
+        support, beyond = np.flatnonzero(weights), hulls.beyond(scores, weights, max(PART, self.working_set))
         part = np.sort(np.concatenate([support, beyond]))
         if status == "stalled" or len(part) > _MOST * self.whole.n:
             part = np.arange(self.whole.n)

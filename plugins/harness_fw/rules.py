@@ -9,13 +9,13 @@
               the one with the larger difference of both scores
     NEAREST   S. S. Keerthi, S. K. Shevade, C. Bhattacharyya, K. R. K. Murthy, IEEE Transactions on Neural Networks 11(1),
               2000: Gilbert's segment and MDM's move at once, over a triangle or, in two hulls, over both segments;
-              with caps, the moves of both hulls at once, each by its own amount
+              with caps, the moves of both hulls at once, each by a separate amount
 
 A loop calls ``measure`` and ``choose``, computes ``gram``, and calls ``plan`` and ``move_support``; then it computes the new
 scores with ``near`` and calls ``look``. The argument ``pairs`` of the compiled functions is None for FW and
-GILBERT, else True: numba leaves out the branches of the other rules, so that a solver compiles only its own.
+GILBERT, else True: numba leaves out the branches of the other rules, so that a solver compiles no other rules.
 
-Points are in an order of the solver's own, the points of hull 0 first, then those of hull 1 (polytope-distance has
+Points are in the solver's order, the points of hull 0 first, then those of hull 1 (polytope-distance has
 hull 0 alone), and everything is signed: s is the label, or 1 in polytope-distance,
 
     row_i[l] = s_i s_l k(x_i, x_l)        scores[l] = s_l <w, phi(x_l)> = sum_i weight_i row_i[l]
@@ -26,7 +26,7 @@ largest one among the support, and w = u_0 + u_1 is the sum of the hulls' signed
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,7 +62,6 @@ class State(NamedTuple):
     scores : (n,) s_l <w, phi(x_l)>
     parts : (2, n) s_l <u_g, phi(x_l)> for the rule NEAREST on two hulls, whose sum the scores are; else (0, 0)
     closed : (n,) inf where a weight is at its cap, else 0; (0,) if weights have no cap
-    diagonal : (n,) k(x_l, x_l); read only
     rows : (capacity, n) signed rows; read only for the loops
     slot : (n,) place of a point's row in ``rows``, -1 if it is not there; read only for the loops
     used : (capacity,) iteration that last used the row in each place
@@ -86,7 +85,6 @@ class State(NamedTuple):
     scores: Vector
     parts: Vector
     closed: Vector
-    diagonal: Vector
     rows: Vector
     slot: Index
     used: Index
@@ -112,38 +110,18 @@ class State(NamedTuple):
     scratch: Vector
 
 
-def new_state(diagonal: Vector, begin: Index, buffer: RowCache, *, parts: bool = False, capped: bool = False) -> State:
+def new_state(begin: Index, buffer: RowCache, *, parts: bool = False, capped: bool = False) -> State:
     """Return a state without support, on the rows of ``buffer``."""
-    n, hulls = len(diagonal), len(begin) - 1
-    return State(
-        scores=np.zeros(n),
-        parts=np.zeros((2, n) if parts else (0, 0)),
-        closed=np.zeros(n if capped else 0),
-        diagonal=diagonal,
-        rows=buffer.rows,
-        slot=buffer.slot_of,
-        used=buffer.last_used,
-        begin=np.asarray(begin, dtype=np.int64),
-        support=np.zeros(n, dtype=np.int64),
-        weight=np.zeros(n),
-        position=np.full(n, -1, dtype=np.int64),
-        size=np.zeros(hulls, dtype=np.int64),
-        near=np.zeros(hulls, dtype=np.int64),
-        far=np.zeros(hulls, dtype=np.int64),
-        mean=np.zeros(hulls),
-        squared=np.zeros(hulls),
-        chosen=np.zeros(MOST, dtype=np.int64),
-        gram=np.zeros((MOST, MOST)),
-        products=np.zeros((MOST, 2)),
-        at=np.zeros(MOST),
-        have=np.zeros(MOST),
-        coefs=np.zeros(MOST),
-        ends=np.zeros(MOST, dtype=np.int64),
-        scale=np.ones(hulls),
-        figures=np.array([0.0, 0.0, 0.0, np.inf, np.inf]),
-        counts=np.zeros(11, dtype=np.int64),
-        scratch=np.empty(SEGMENT + SEGMENT // 2),
-    )
+    n, hulls = buffer.n, len(begin) - 1
+    floats = {"scores": n, "weight": n, "mean": hulls, "squared": hulls, "scale": hulls, "gram": (MOST, MOST)}
+    floats |= {"products": (MOST, 2), "at": MOST, "have": MOST, "coefs": MOST, "scratch": SEGMENT + SEGMENT // 2}
+    floats |= {"parts": (2, n) if parts else (0, 0), "closed": n if capped else 0}
+    integers = {"support": n, "size": hulls, "near": hulls, "far": hulls, "chosen": MOST, "ends": MOST, "counts": 11}
+    arrays: dict[str, Any] = {name: np.zeros(shape) for name, shape in floats.items()}
+    arrays |= {name: np.zeros(shape, dtype=np.int64) for name, shape in integers.items()}
+    figures, position = np.array([0.0, 0.0, 0.0, np.inf, np.inf]), np.full(n, -1, dtype=np.int64)
+    rows = {"rows": buffer.rows, "slot": buffer.slot_of, "used": buffer.last_used}
+    return State(begin=np.asarray(begin, dtype=np.int64), figures=figures, position=position, **rows, **arrays)
 
 
 # -- which points a step takes ------------------------------------------------------------------------
@@ -154,7 +132,7 @@ def measure(state: State, rule: int, epsilon: float, floor: float) -> int:
     """Set epsilon_+ and epsilon_-, (10) and (11) of Kumar & Yildirim; return STEPS unless there is a reason to end.
 
     With caps epsilon_+ is a bound of both instead: as all weight moves by 1 at most, no point of a reduced hull is
-    more than <w, far - near> better or worse than the hull's own.
+    more than <w, far - near> better or worse than that of the hull.
     """
     scores, figures, counts, capped = state.scores, state.figures, state.counts, len(state.closed) > 0
     norm = figures[NORM]
@@ -435,7 +413,7 @@ def _both(state: State) -> int:
     """Keerthi et al.: Gilbert's segment toward x in hull g and MDM's move away from y in hull h, if h >= 0.
 
     In one hull they span the triangle of u, x and u + weight_y (x - y); in two, hull h's point moves away from y on
-    its own segment.
+    its segment.
     """
     at, gram, on, mean, squared = state.at, state.gram, state.products, state.mean, state.squared
     scale, coefs = state.scale, state.coefs
@@ -485,21 +463,26 @@ def _decrease(a: float, b: float, p: float, q: float, aa: float, bb: float, ab: 
     return a * (p - 0.5 * aa * a - ab * b) + b * (q - 0.5 * bb * b)
 
 
+@inner
+def _inside(p: float, q: float, aa: float, bb: float, ab: float) -> tuple[float, float]:
+    """Return the (a, b) that maximises p a + q b - 1/2 (aa a^2 + 2 ab a b + bb b^2), or (-1, -1) if it is not unique."""
+    determinant = aa * bb - ab * ab
+    if not determinant > _FLAT * aa * bb:
+        return -1.0, -1.0
+    return (p * bb - q * ab) / determinant, (q * aa - p * ab) / determinant
+
+
 @compiled
 def best_in_triangle(p: float, q: float, aa: float, bb: float, ab: float) -> tuple[float, float]:
     """Return (a, b) >= 0 with a + b <= 1 that maximises p a + q b - 1/2 (aa a^2 + 2 ab a b + bb b^2)."""
-    determinant = aa * bb - ab * ab
-    if determinant > _FLAT * aa * bb:
-        a, b = (p * bb - q * ab) / determinant, (q * aa - p * ab) / determinant
-        if a >= 0.0 and b >= 0.0 and a + b <= 1.0:
-            return a, b
-    best_a, best_b = _along(p, aa, 1.0), 0.0
-    best = _decrease(best_a, 0.0, p, q, aa, bb, ab)
-    share = _along(p - ab - q + bb, aa - 2.0 * ab + bb, 1.0)
-    for a, b in ((0.0, _along(q, bb, 1.0)), (share, 1.0 - share)):
-        found = _decrease(a, b, p, q, aa, bb, ab)
-        if found > best:
-            best, best_a, best_b = found, a, b
+    best_a, best_b = _inside(p, q, aa, bb, ab)
+    if best_a >= 0.0 and best_b >= 0.0 and best_a + best_b <= 1.0:
+        return best_a, best_b
+    share, best = _along(p - ab - q + bb, aa - 2.0 * ab + bb, 1.0), -np.inf
+    for a, b in ((_along(p, aa, 1.0), 0.0), (0.0, _along(q, bb, 1.0)), (share, 1.0 - share)):
+        gain = _decrease(a, b, p, q, aa, bb, ab)
+        if gain > best:
+            best, best_a, best_b = gain, a, b
     return best_a, best_b
 
 
@@ -508,20 +491,14 @@ def best_in_rectangle(
     p: float, q: float, aa: float, bb: float, ab: float, width: float, height: float
 ) -> tuple[float, float]:
     """Return (a, b) in [0, width] x [0, height] that maximises p a + q b - 1/2 (aa a^2 + 2 ab a b + bb b^2)."""
-    determinant = aa * bb - ab * ab
-    if determinant > _FLAT * aa * bb:
-        a, b = (p * bb - q * ab) / determinant, (q * aa - p * ab) / determinant
-        if 0.0 <= a <= width and 0.0 <= b <= height:
-            return a, b
-    best_a, best_b = _along(p, aa, width), 0.0
-    best = _decrease(best_a, 0.0, p, q, aa, bb, ab)
-    edges = (
-        (0.0, _along(q, bb, height)),
-        (width, _along(q - ab * width, bb, height)),
-        (_along(p - ab * height, aa, width), height),
-    )
-    for a, b in edges:
-        found = _decrease(a, b, p, q, aa, bb, ab)
-        if found > best:
-            best, best_a, best_b = found, a, b
+    best_a, best_b = _inside(p, q, aa, bb, ab)
+    if 0.0 <= best_a <= width and 0.0 <= best_b <= height:
+        return best_a, best_b
+    best = -np.inf
+    low, left = _along(p, aa, width), _along(q, bb, height)
+    right, top = _along(q - ab * width, bb, height), _along(p - ab * height, aa, width)
+    for a, b in ((low, 0.0), (0.0, left), (width, right), (top, height)):
+        gain = _decrease(a, b, p, q, aa, bb, ab)
+        if gain > best:
+            best, best_a, best_b = gain, a, b
     return best_a, best_b

@@ -34,7 +34,6 @@ ALL = {
 SHORT = [*list(PROBLEMS)[:2], "nearly touching", "two equal points", "duplicates, hard margin", "wdbc, reduced"]
 SOLVERS = [
     *(cls(epsilon=0.1 if cls is Gilbert else 1e-4) for cls in EVERY),
-    *(cls(epsilon=0.1 if cls is Gilbert else 1e-4, explicit_w=True) for cls in EVERY),
     *(FullyCorrective(epsilon=1e-4, vertices=vertices) for vertices in (None, 1)),
     *(CoreVectorMachine(gap=2e-4, sample=sample) for sample in (0, 3)),
     NewtonFrankWolfe(epsilon=1e-4),
@@ -124,22 +123,19 @@ def test_a_row_that_a_step_reads_was_computed_for_it_or_is_a_hit_and_an_iteratio
 
 
 @pytest.mark.parametrize("solver_class", [FrankWolfe, NearestPoint])
-def test_a_refresh_that_computes_many_rows_pauses_and_changes_nothing_but_rounding(solver_class, monkeypatch):
+def test_a_refresh_changes_nothing_but_rounding_and_computes_the_rows_that_are_not_in_memory(solver_class, monkeypatch):
     x, y = clouds(0, 60, 90, 3, 1.0)
     matrix = matrix_of(l2(x, y))
     problem = hard(matrix, y, Precomputed())
     plain = {each.step: each.dual_coef.copy() for each in solver_class().iterates(problem, rng0())}
-    monkeypatch.setattr("harness_fw.descent.YIELD_VALUES", 1)  # a word for the caller after two rows
     monkeypatch.setattr("harness_fw.descent._REFRESH", 20)
     problem = hard(matrix, y, Precomputed(), cache_mb=1e-9)
-    before, pauses = 0, 0
+    before, most = 0, 0
     for last in solver_class(stride=1).iterates(problem, rng0()):
-        now, step = problem.kernel.counter.evaluations, last.step
-        assert step == 0 or now - before <= 6 * problem.n  # four rows in the memory, two of the next step
-        pauses, before = pauses + (now > before), now
-        if step in plain:
-            np.testing.assert_allclose(last.dual_coef, plain[step], atol=1e-10)
-        if step == 64:
+        now = problem.kernel.counter.evaluations
+        most, before = max(most, now - before if last.step else 0), now
+        if last.step in plain:
+            np.testing.assert_allclose(last.dual_coef, plain[last.step], atol=1e-10)
+        if last.step == 64:
             break
-    assert last.working_set > 8, "a refresh computes more rows than one yield may"
-    assert pauses > 66  # more than there are iterations
+    assert most > 4 * problem.n  # the next step's rows are two
