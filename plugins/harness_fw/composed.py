@@ -8,13 +8,14 @@ is stored and changed by the rows of the points that differ from the last vertex
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from harness.support.arrays import Vector
 from harness_fw import rules
 from harness_fw.descent import YIELD_VALUES, Descent
 from harness_fw.hulls import extreme, face_extreme
-from harness_fw.sources import Rows
 
 _ROUNDING = 1e-14  # nearer to 0 or to its cap than this part of it, a weight that a step changed belongs there
 
@@ -22,7 +23,7 @@ _ROUNDING = 1e-14  # nearer to 0 or to its cap than this part of it, a weight th
 class _Vertex:
     """A vertex as weights of all points, (n,), and its signed row, (n,)."""
 
-    def __init__(self, source: Rows, n: int) -> None:
+    def __init__(self, source: Any, n: int) -> None:
         self.source = source
         self.weights: Vector = np.zeros(n)
         self.row: Vector = np.zeros(n)

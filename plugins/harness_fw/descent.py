@@ -7,16 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from harness import Problem
+from harness import KernelOracle, Problem
 from harness.support.arrays import Index, Vector
 from harness_fw import hot, rules
 from harness_fw.hulls import ZERO, Hulls, farthest_on_face, near_zero, nearest_on_hull
-from harness_fw.sources import Rows, signed_rows
+from harness_fw.sources import Points, Rows, signed_rows
 
 YIELD_VALUES = 4_000_000  # kernel evaluations between two yields
 _REFRESH = 5000  # iterations between recomputations of the scores, more if that takes many rows
 _ROWS_OF_A_REFRESH = 4  # iterations for each row that a refresh computed, at least, before the next one
 _NO_CAP = 2.0  # a cap that no weight reaches
+_FEATURES = 4_000_000  # read by passes over the points, between two yields
+_MANY = 4000  # points from which a pass takes longer than calling it
+_VISITED = 0.25  # of the points are vertices of a run on l2-svc again and again
+_TIMES = 4  # so many points as a hull's point needs are vertices of a run without a ridge
+_SHORT = 8  # features of a point, on average, that are read as fast as stored scores are changed by two rows
 _ENDS = {rules.DONE: "done", rules.STALLED: "stalled", rules.TOUCHING: ZERO}
 
 
@@ -27,10 +32,13 @@ class Descent:
     ----------
     rule : of rules.py, by name
     epsilon : accuracy at which the loop stops
+    explicit : whether scores come from passes over the points of a linear kernel, and not from kernel rows
     start : (n,) feasible signed coefficients to begin with; None: as the paper begins
     """
 
-    def __init__(self, problem: Problem, rule: str, epsilon: float, start: Vector | None = None) -> None:
+    def __init__(
+        self, problem: Problem, rule: str, epsilon: float, explicit: bool, start: Vector | None = None
+    ) -> None:
         self.problem, self.kernel, self.rule, self.epsilon = problem, problem.kernel, int(getattr(rules, rule)), epsilon
         self.pairs = None if self.rule in (rules.FW, rules.GILBERT) else True
         self.level = epsilon  # where the loop comes back: below epsilon if the loop has only a bound of it
@@ -45,9 +53,11 @@ class Descent:
         self.capped = min(self.caps) < 1.0
         buffer = signed_rows(self.kernel, self.order, self._signs)
         # <u_g, x> of all points, and not of the chosen ones alone
-        parts = self.rule == rules.NEAREST and len(self.hulls) == 2 and not self.capped
+        parts = not explicit and self.rule == rules.NEAREST and len(self.hulls) == 2 and not self.capped
         self.state = rules.new_state(np.array(ends), buffer, parts=parts, capped=self.capped)
-        self.source = Rows(buffer, self.order, self._signs, self.state)
+        self.source: Any = Rows(buffer, self.order, self._signs, self.state)
+        if explicit:
+            self.source = Points(self.kernel, self.order, self._signs, len(self.hulls))
         self.norm_at_end = np.inf  # |w|^2 at the last end that scores from scratch did not confirm
         self._coef = np.zeros(problem.n)
         self._begin(start)
@@ -263,3 +273,47 @@ class Descent:
             "kind": rules.KINDS[counts[rules.KIND]] if self.taken else "",
             "rows": self.source.computed,
         }
+
+
+class LinearDescent(Descent):
+    """One run on w itself: scores come from passes over the points of a linear kernel."""
+
+    def _from_scratch(self, *, keep: bool) -> None:
+        points, state = self.source, self.state
+        for g in range(len(self.hulls)):
+            points.combine(*self._support(g), points.parts[g])
+        raw = points.pass_over(points.parts.sum(axis=0))
+        hot.settle(state, raw, points.order, points.signs, points.parts, points.features.ridge, 0)
+
+    def _run(self, until: int) -> int:
+        points, state = self.source, self.state
+        ridge = points.features.ridge
+        until = min(until, self.taken + max(1, _FEATURES // max(1, points.features.stored)))
+        while True:
+            more = self.taken < until
+            verdict = int(hot.select(state, self.rule, self.pairs, self.level, self.shape.floor, more))
+            if verdict != rules.STEPS or not more:
+                return verdict
+            vectors = points.vectors(state.chosen[: state.counts[rules.CHOSEN]])
+            if not hot.step(state, self.rule, self.pairs, self.caps[0], vectors, points.parts, ridge):
+                return rules.STALLED
+            raw = points.pass_over(points.parts.sum(axis=0))
+            hot.settle(state, raw, points.order, points.signs, points.parts, ridge, 1)
+
+
+def keeps_w(kernel: KernelOracle, explicit: bool | None) -> bool:
+    """Return whether to store w: as ``explicit``, or where that is quicker if None.
+
+    A pass costs less than a row that is computed, and several times as much as a row in memory. So
+    the rows of most points that a run comes back to must fit: a share of all points with the ridge of l2-svc; without
+    it a few times d + 1, of which so many make up any point of a hull (Caratheodory).
+    """
+    if explicit is not None or not kernel.is_linear:
+        return bool(explicit)
+    features = kernel.features()
+    assert features is not None
+    visited = _VISITED * features.n
+    if kernel.ridge == 0.0:
+        visited = min(visited, _TIMES * (features.d + 1))
+    fit = kernel.cache_mb * 2**20 / (8 * features.n)
+    return features.n >= _MANY and (fit < visited or features.stored <= _SHORT * features.n)

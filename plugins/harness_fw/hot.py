@@ -1,6 +1,6 @@
-"""The compiled loop: iterations on kernel rows that are already in memory.
+"""The compiled loops: iterations on kernel rows that are already in memory, and on w itself.
 
-An iteration reads the rows of its chosen points (one to four) and the scores once; the smallest score of each hull
+On rows an iteration reads the rows of its chosen points (one to four) and the scores once; the smallest score of each hull
 comes out of the same pass.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 from harness.support.arrays import Index, Vector
 from harness.support.jit import compiled, inner
 from harness_fw import rules
-from harness_fw.rules import CHOSEN, MISSING, SEGMENT, STALLED, STEPS, State
+from harness_fw.rules import CHOSEN, MISSING, NEAREST, SEGMENT, STALLED, STEPS, State
 
 
 @compiled
@@ -155,3 +155,74 @@ def put_row(out: Vector, values: Vector, order: Index, signs: Vector, sign: floa
     """Set out[l] = sign signs[l] values[order[l]]: a row of the kernel in the solver's order, signed."""
     for k in range(len(out)):
         out[k] = sign * signs[k] * values[order[k]]
+
+
+# -- w itself: the halves of an iteration, before and after the pass over the points ---------------
+#
+# The pass gives <w, x_i> of all points in the order of the data; what l2-svc adds to the diagonal, <e_i, e_j> / chi,
+# touches the scores of support vectors alone.
+
+
+@compiled
+def select(state: State, rule: int, pairs: bool | None, epsilon: float, floor: float, more: bool) -> int:
+    """Judge the scores and choose the points of the next step if there is to be one; return why the run ends, or STEPS."""
+    reason: int = rules.measure(state, rule, epsilon, floor)
+    if reason == STEPS and more:
+        rules.choose(state, rule, pairs)
+    return reason
+
+
+@compiled
+def step(state: State, rule: int, pairs: bool | None, cap: float, vectors: Vector, parts: Vector, ridge: float) -> bool:
+    """Plan a step and change the weights and w; the scores are those of before. Return False if there is no step.
+
+    Parameters
+    ----------
+    vectors : (chosen, d) signed features of the chosen points
+    parts : (G, d) u_g, whose sum w is
+    ridge : 1 / chi, or 0
+    """
+    count, gram, hulls = state.counts[CHOSEN], state.gram, len(state.size)
+    for r in range(count):
+        for s in range(r, count):
+            gram[r, s] = gram[s, r] = np.dot(vectors[r], vectors[s])
+        gram[r, r] += ridge
+        point = state.chosen[r]
+        for g in range(hulls if rule == NEAREST else 0):
+            state.products[r, g] = np.dot(vectors[r], parts[g])
+            if ridge > 0.0 and state.position[point] >= 0 and rules.hull_of(state.begin, point) == g:
+                state.products[r, g] += ridge * state.weight[state.position[point]]
+    if not rules.plan(state, rule, cap, pairs):
+        return False
+    for g in range(hulls):
+        parts[g] *= state.scale[g]
+    for r in range(count):
+        parts[rules.hull_of(state.begin, state.chosen[r])] += state.coefs[r] * vectors[r]
+    rules.move_support(state, cap)
+    return True
+
+
+@compiled
+def settle(state: State, raw: Vector, order: Index, signs: Vector, parts: Vector, ridge: float, taken: int) -> None:
+    """Set the scores from <w, x_i>, and what follows from scores: nearest and farthest points, <u_g, w>, <u_g, u_g>.
+
+    Parameters
+    ----------
+    raw : (n,) <w, x_i> in the order of the data
+    order, signs : (n,) the data's number of each of the solver's points, and its sign
+    taken : steps to count, 0 or 1
+    """
+    scores, capped = state.scores, len(state.closed) > 0
+    for k in range(len(scores)):
+        scores[k] = signs[k] * raw[order[k]]
+    for g in range(len(state.size)):
+        first, end = state.begin[g], state.begin[g + 1]
+        for k in range(first, first + state.size[g]):
+            scores[state.support[k]] += ridge * state.weight[k]
+        state.near[g] = first + np.argmin(scores[first:end] + state.closed[first:end] if capped else scores[first:end])
+    rules.look(state, taken)
+    for g in range(len(state.size)):
+        squares = 0.0
+        for k in range(state.begin[g], state.begin[g] + state.size[g]):
+            squares += state.weight[k] * state.weight[k]
+        state.squared[g] = np.dot(parts[g], parts[g]) + ridge * squares

@@ -29,7 +29,9 @@ _MOST = 0.5  # fraction of the points beyond which the next part is all of them
 class PartDescent(Descent):
     """A run on parts of the points; its figures are those of the part, at the end of a part those of all points."""
 
-    def __init__(self, problem: Problem, rule: str, epsilon: float, start: Vector | None = None) -> None:
+    def __init__(
+        self, problem: Problem, rule: str, epsilon: float, explicit: bool, start: Vector | None = None
+    ) -> None:
         self.whole, self.name, self.target = problem, rule, epsilon
         self.hulls_of_all = Hulls(problem)
         self.coef_of_all = np.zeros(problem.n) if start is None else start.copy()
@@ -41,7 +43,7 @@ class PartDescent(Descent):
         start = self.coef_of_all[part]
         self.part = part
         problem = self.whole if len(part) == self.whole.n else self.whole.restrict(part)
-        super().__init__(problem, self.name, epsilon, start if start.any() else None)
+        super().__init__(problem, self.name, epsilon, False, start if start.any() else None)
 
     def advance(self, until: int) -> str:
         """Iterate as :class:`Descent` does; at the end of a part go on with the next one unless all points agree."""

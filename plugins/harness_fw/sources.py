@@ -74,3 +74,43 @@ class Rows:
             hot.put_row(signed, self.buffer.kernel.expand(coef), self.order, self.signs, 1.0)
             total += signed
         return total
+
+
+class Points:
+    """Signed scores of combinations of points, in the solver's order; takes the place of kernel rows.
+
+    Attributes
+    ----------
+    parts : (G, d) u_g, whose sum is w
+    raw : (n,) what the last pass over the points gave, in the order of the data
+    computed : passes so far
+    """
+
+    def __init__(self, kernel: KernelOracle, order: Index, signs: Vector, hulls: int) -> None:
+        features = kernel.features()
+        assert features is not None, "a linear kernel has them"
+        self.features, self.order, self.signs = features, order, signs
+        self.parts: Vector = np.zeros((hulls, features.d))
+        self.raw: Vector = np.empty(features.n)
+        self.computed = 0
+
+    def combine(self, points: Index, weights: Vector, out: Vector) -> Vector:
+        """Return sum_r weights_r s x of ``points``, (d,), in ``out``."""
+        out[:] = 0.0
+        return self.features.add(self.order[points], self.signs[points] * weights, out)
+
+    def pass_over(self, w: Vector) -> Vector:
+        """Return <w, x_i> in the order of the data: ``raw``."""
+        self.computed += 1
+        return self.features.scores(w, self.raw)
+
+    def combination(self, points: Index, weights: Vector, *, keep: bool) -> Vector:
+        """Return what the rows of ``points`` sum to with ``weights``, (n,), the points all different; one pass."""
+        w = self.combine(points, weights, np.empty(self.features.d))
+        scores: Vector = self.signs * self.pass_over(w)[self.order]
+        scores[points] += self.features.ridge * weights
+        return scores
+
+    def vectors(self, points: Index) -> Vector:
+        """Return the signed features of ``points``, (q, d)."""
+        return self.features.rows(self.order[points]) * self.signs[points, None]

@@ -1,4 +1,4 @@
-"""Frank-Wolfe and its rules: the printed algorithms and naive twins step by step, the paper's bounds, the parts."""
+"""Frank-Wolfe and its rules: the printed algorithms and naive twins step by step, an explicit w, the paper's bounds, the parts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from harness_fw import MDM, FrankWolfe, Gilbert, NearestPoint, PairwiseFrankWolfe
 from harness_fw.bounds import core_set_bound, delta_bound, delta_of, iteration_bound
+from harness_fw.descent import keeps_w
 from harness_fw.hot import least
 from harness_fw.hulls import extreme, face_extreme
 from harness_fw.rules import best_in_rectangle, best_in_triangle
@@ -15,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from harness import RBF, Limits, Linear, Precomputed, drive, get_solver
+from harness import RBF, KernelOracle, Limits, Linear, Precomputed, drive, get_solver
 from tests.kernels.oracles import own
 from tests.plugins.common import certified, matrix_of
 from tests.plugins.hull_problems import PROBLEMS, clouds, exact_margin, hard, l2, one_hull, reduced, rng0
@@ -112,6 +113,45 @@ def test_a_run_that_starts_at_a_solution_is_done_at_once(name, kernel):
     *_, last = solver.iterates_from(problem, rng0(), start)
     assert certified(problem, last).relative_gap <= 2.5e-2
     assert last.step <= cold.iterations
+
+
+# -- an explicit w ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver_class", [FrankWolfe, Gilbert, PairwiseFrankWolfe, MDM])
+def test_iterates_on_an_explicit_w_are_those_of_the_kernel_path_at_one_pass_each(solver_class):
+    # of the other rule and formulations too, until two steps of equal worth part them
+    problem, other = (l2(*clouds(6, 50, 40, 5, 1.5), Linear(), chi=1.0) for _ in range(2))
+    runs = (
+        solver_class(epsilon=1e-12, stride=1, explicit_w=explicit).iterates(each, rng0())
+        for explicit, each in ((True, problem), (False, other))
+    )
+    before = None
+    for explicit, kept in zip(*runs, strict=False):
+        now = problem.kernel.counter.evaluations
+        np.testing.assert_allclose(explicit.dual_coef, kept.dual_coef, atol=1e-10)
+        assert (explicit.step, explicit.intercept) == (kept.step, pytest.approx(kept.intercept, abs=1e-9))
+        assert not explicit.step or now == before + problem.n + (4 if solver_class is PairwiseFrankWolfe else 2)
+        before = now
+        if explicit.step == 60:
+            break
+    assert explicit.step == 60
+
+
+W = [
+    (100, 5, {}, False), (100, 5, {"explicit": True}, True),  # calls would take longer than passes
+    (40_000, 50, {}, False), (40_000, 50, {"cache_mb": 60.0}, True),  # 839 rows fit and 204 are enough; 196 fit
+    (40_000, 50, {"ridge": 1.0}, True), (10_000, 50, {"ridge": 1.0}, False),  # 10,000 should fit; 2500 are enough
+    (10_000, 5, {"ridge": 1.0}, True),  # few features
+    (40_000, 50, {"ridge": 1.0, "explicit": False}, False), (40_000, 2, {"kernel": RBF()}, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("n", "d", "options", "stored"), W)
+def test_w_is_stored_where_that_is_quicker_or_wanted(n, d, options, stored):
+    options = {"kernel": Linear(), "explicit": None, **options}
+    kernel, explicit = options.pop("kernel"), options.pop("explicit")
+    assert keeps_w(KernelOracle(kernel, np.zeros((n, d)), **options), explicit) == stored
 
 
 # -- The compiled rules against their naive twins, and the parts that they are made of -------------------

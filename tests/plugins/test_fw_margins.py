@@ -34,6 +34,7 @@ ALL = {
 SHORT = [*list(PROBLEMS)[:2], "nearly touching", "two equal points", "duplicates, hard margin", "wdbc, reduced"]
 SOLVERS = [
     *(cls(epsilon=0.1 if cls is Gilbert else 1e-4) for cls in EVERY),
+    *(cls(epsilon=0.1 if cls is Gilbert else 1e-4, explicit_w=True) for cls in EVERY),
     *(FullyCorrective(epsilon=1e-4, vertices=vertices) for vertices in (None, 1)),
     *(CoreVectorMachine(gap=2e-4, sample=sample) for sample in (0, 3)),
     NewtonFrankWolfe(epsilon=1e-4),

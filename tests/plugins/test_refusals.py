@@ -9,6 +9,7 @@ import numpy as np
 from harness_active.baselines import Batch, DifferentCosts, Smote
 from harness_active.pool_svc import PoolSVC
 from harness_active.solvers import ActiveSmallPool, RandomSampling, RetrainActive
+from harness_fw import FrankWolfe
 from harness_lasvm import LASVM, LASVMStream
 from harness_peers import SGD, LinearSVC, Nystroem, RandomFeatures
 from harness_perceptron import BudgetPerceptron
@@ -80,6 +81,7 @@ def test_what_the_plugins_refuse(tmp_path):
         "baseline: other problem": lambda: Batch(oracle="fw").refusal(SVC),
         "baseline: no solution": lambda: DifferentCosts(oracle="smote").refusal(SVC),
         "baseline: one class": lambda: Smote().refusal(one_class),
+        "fw: no w": lambda: FrankWolfe(explicit_w=True).refusal(build(L2SVC, X, Y)),
         **{f"lasvm: finisher {name}": partial(LASVM(finisher=name).refusal, SVC) for name in ("smo-blok", "fw", "lasvm")},
         "lasvm: label": partial(learned, [3], [3, 4]),
         "lasvm: epochs": partial(learned, epochs=2),
