@@ -76,10 +76,7 @@ class CorrectiveRounds(CoreSetRounds):
         self.coef[core.members] = hulls.sign[core.members] * core.weights
         scores = hulls.sign * self.rows.expand(self.coef)
         norm = core.squared_norm
-        plus = minus = np.inf
-        if norm > hulls.floor:
-            plus = 1.0 - hulls.near(scores) / norm
-            minus = hulls.far(scores, hulls.sign * self.coef) / norm - 1.0
+        plus, minus = hulls.epsilons(scores, hulls.sign * self.coef)
         info = {
             "epsilon": max(plus, minus),
             "epsilon_plus": plus,

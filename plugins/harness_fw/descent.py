@@ -10,7 +10,7 @@ import numpy as np
 from harness import KernelOracle, Problem
 from harness.support.arrays import Index, Vector
 from harness_fw import hot, rules
-from harness_fw.hulls import ZERO, Hulls, farthest_on_face, near_zero, nearest_on_hull
+from harness_fw.hulls import ZERO, Hulls, extreme, farthest_on_face, near_zero, nearest_on_hull
 from harness_fw.sources import Points, Rows, signed_rows
 
 YIELD_VALUES = 4_000_000  # kernel evaluations between two yields
@@ -74,23 +74,29 @@ class Descent:
     # -- the start -----------------------------------------------------------------------------------
 
     def _begin(self, start: Vector | None) -> None:
-        """Begin with the given coefficients, else as :meth:`Hulls.start` does."""
-        if start is None:
-            vertices = self.shape.start(self._row)
-        else:
-            weights = self.shape.sign * start
-            used = [side[weights[side] > 0.0] for side in self.shape.sides]
-            vertices = [(points, weights[points] / weights[points].sum()) for points in used]
-        for g, (points, weight) in enumerate(vertices):
-            self._put(g, self.hulls[g][0] + np.searchsorted(self.shape.sides[g], points), weight)
-        self._from_scratch(keep=True)
+        """Lines 1-11 of Algorithm 1; in polytope-distance the point nearest to the origin (Gilbert's step 1).
 
-    def _row(self, point: int) -> Vector:
-        """Return K[point, :], (n,), and keep it in memory."""
-        place = np.flatnonzero(self.order == point)
-        row = np.empty(len(self.order))
-        row[self.order] = self.source.combination(place, self._signs[place], keep=True) * self._signs
-        return row
+        q is the point nearest to p^1, then p the nearest to that q; with caps q and p are made of as many nearest
+        points as they need. Or at the start that was given.
+        """
+        diagonal = self.shape.diagonal[self.order]
+        if start is not None:
+            weights = (self.shape.sign * start)[self.order]
+            for g, (begin, end) in enumerate(self.hulls):
+                points = begin + np.flatnonzero(weights[begin:end] > 0.0)
+                self._put(g, points, weights[points] / weights[points].sum())
+        elif len(self.hulls) == 1:
+            self._put(0, np.array([int(diagonal.argmin())]), np.ones(1))
+        else:
+            # |p - q|^2 = |p|^2 + |q|^2 - 2 <p, q>, and the signed row is -<p, q> at q
+            row = self.source.combination(np.zeros(1, dtype=np.int64), np.ones(1), keep=True)
+            for g in (1, 0):
+                begin, end = self.hulls[g]
+                points, weights = extreme(diagonal[begin:end] + 2.0 * row[begin:end], self.caps[g])
+                self._put(g, begin + points, weights)
+                if g == 1:
+                    row = self.source.combination(begin + points, weights, keep=True)
+        self._from_scratch(keep=True)
 
     def _put(self, g: int, points: Index, weights: Vector) -> None:
         state, begin = self.state, self.hulls[g][0]

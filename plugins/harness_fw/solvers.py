@@ -84,6 +84,9 @@ class HullDescent(HullSolver):
         """Yield at iterations 0, 1, 2, 4 ..., then every few milliseconds of work or ``stride``; deterministic.
 
         Where rounding hides whether w is 0, the last iterate is not ``done``, and its info says so.
+
+        info : if the kernel rows of all points do not fit in memory, epsilon, epsilon_plus and epsilon_minus are those of a part
+            of ``points`` points (parts.py); those of the last iterate, ``done``, are of all points.
         """
         yield from self.iterates_from(problem, rng, None)
 

@@ -12,7 +12,7 @@ from harness_fw.solvers import NewtonFrankWolfe
 
 from harness import RBF, Linear, Precomputed, drive
 from harness.problems import L2SVC
-from tests.plugins.common import build, cancer, digits, matrix_of
+from tests.plugins.common import build, cancer, certified, digits, matrix_of
 from tests.plugins.hull_problems import PROBLEMS, clouds, exact_margin, hard, l2, one_hull, reduced, rng0
 
 PAIRS = [PairwiseFrankWolfe, MDM, NearestPoint]
@@ -140,3 +140,34 @@ def test_a_refresh_changes_nothing_but_rounding_and_computes_the_rows_that_are_n
         if last.step == 64:
             break
     assert most > 4 * problem.n  # the next step's rows are two
+
+
+@pytest.mark.parametrize("solver_class", EVERY)
+@pytest.mark.parametrize(("apart", "whole"), [(4.0, False), (0.3, True)])
+def test_a_run_on_parts_ends_at_the_accuracy_of_all_points(solver_class, apart, whole, monkeypatch):
+    monkeypatch.setattr("harness_fw.parts.PART", 16)
+    problem = l2(*clouds(3, 140, 160, 3, apart), RBF(gamma=0.1), cache_mb=0.1)
+    epsilon, norm, sizes = 0.1 if solver_class is Gilbert else 1e-3, np.inf, []
+    for found in solver_class(epsilon=epsilon).iterates(problem, rng0()):
+        sizes.append(found.info["points"])
+        assert found.info["norm"] <= norm * (1 + 1e-9)
+        assert sum(found.info[kind] for kind in KINDS[1:]) == found.step
+        norm = found.info["norm"]
+    certificate = certified(problem, found)
+    assert found.done
+    assert len(set(sizes)) > 1
+    assert (sizes[-1] == problem.n) == whole
+    assert found.info["epsilon_plus"] == pytest.approx(certificate.epsilon_plus, abs=1e-9)
+    assert certificate.epsilon_plus <= epsilon
+    assert certificate.relative_gap <= 2 * epsilon
+    assert norm == pytest.approx(certificate.margin_upper)
+
+
+def test_a_run_on_parts_goes_on_from_a_start_and_counts_every_kernel_value(monkeypatch):
+    monkeypatch.setattr("harness_fw.parts.PART", 16)
+    first, second = (l2(*clouds(3, 140, 160, 3, 4.0), RBF(gamma=0.1), cache_mb=0.1) for _ in range(2))
+    cold = drive(FrankWolfe(epsilon=1e-3), first, rng0())
+    *_, again = FrankWolfe(epsilon=1e-3).iterates_from(second, rng0(), cold.dual_coef)
+    assert again.done
+    assert again.step < cold.iterations / 2
+    assert first.kernel.counter.evaluations > first.n * np.count_nonzero(cold.dual_coef)
