@@ -150,6 +150,7 @@ def test_a_run_on_parts_ends_at_the_accuracy_of_all_points(solver_class, apart, 
     epsilon, norm, sizes = 0.1 if solver_class is Gilbert else 1e-3, np.inf, []
     for found in solver_class(epsilon=epsilon).iterates(problem, rng0()):
         sizes.append(found.info["points"])
+        assert found.info["epsilon"] > 0.0
         assert found.info["norm"] <= norm * (1 + 1e-9)
         assert sum(found.info[kind] for kind in KINDS[1:]) == found.step
         norm = found.info["norm"]
