@@ -6,7 +6,7 @@ rules and their papers are in rules.py); ``fw-fully-corrective`` and ``cvm`` sol
 
 P. Kumar and E. A. Yildirim, "A linearly convergent linear-time first-order algorithm for support vector
 classification with a core set result" (2009), give epsilon_+ and epsilon_-, (10) and (11), by which they stop (cvm: if
-asked for a gap). The paper prints the cross term of |w|^2 at an add-iteration with the wrong sign; it is
+it has a target gap). The paper prints the cross term of |w|^2 at an add-iteration with the wrong sign; it is
 +2 lambda (1 - lambda) <w, z>.
 """
 

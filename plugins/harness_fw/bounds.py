@@ -1,4 +1,4 @@
-"""The paper's own figures: delta of (19), Lemma 3.1's decrease, Theorem 3.1's iterations, Theorem 3.3's core set.
+"""Figures of the paper: delta of (19), Lemma 3.1's decrease, Theorem 3.1's iterations, Theorem 3.3's core set.
 
 P. Kumar and E. A. Yildirim, "A linearly convergent linear-time first-order algorithm for support vector
 classification with a core set result" (2009).
@@ -48,7 +48,7 @@ def decrease_bound(psi: float, epsilon: float, delta: float, psi_star: float) ->
 
 
 def paper_bounds(delta: float, margin_lower: float, epsilon: float) -> dict[str, float]:
-    """Return the paper's bounds for a run to ``epsilon`` by name, to stand beside what was measured.
+    """Return the paper's bounds for a run to ``epsilon`` by name, to compare with what was measured.
 
     margin_lower : of the optimal margin; delta / Psi* and both bounds are then no less than the exact ones
 

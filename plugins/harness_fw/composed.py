@@ -3,12 +3,12 @@
 The vertex to go to is the greedy sum of the extreme points. The vertex to leave is the farthest one of the smallest
 face that w's points lie in: weights at the cap stay there, weights of zero too (Garber & Meshi 2016, see
 hulls.py); a step away from it, or from it to the other vertex, is as long as the caps allow. The row of a vertex
-is kept and changed by the rows of the points that differ from the last vertex's.
+is stored and changed by the rows of the points that differ from the last vertex's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from harness.support.arrays import Vector
 from harness_fw import rules
 from harness_fw.descent import YIELD_VALUES, Descent
 from harness_fw.hulls import extreme, face_extreme
-from harness_fw.sources import Points, Rows
 
 _ROUNDING = 1e-14  # nearer to 0 or to its cap than this part of it, a weight that a step changed belongs there
 
@@ -24,7 +23,7 @@ _ROUNDING = 1e-14  # nearer to 0 or to its cap than this part of it, a weight th
 class _Vertex:
     """A vertex as weights of all points, (n,), and its signed row, (n,)."""
 
-    def __init__(self, source: Rows | Points, n: int) -> None:
+    def __init__(self, source: Any, n: int) -> None:
         self.source = source
         self.weights: Vector = np.zeros(n)
         self.row: Vector = np.zeros(n)
@@ -33,28 +32,28 @@ class _Vertex:
         """Become the vertex of ``weights``, by the shorter way: the changes, or all of it."""
         changed, used = np.flatnonzero(weights != self.weights), np.flatnonzero(weights)
         if len(changed) < len(used):
-            *_, change = self.source.combination(changed, weights[changed] - self.weights[changed], keep=True)
+            change = self.source.combination(changed, weights[changed] - self.weights[changed], keep=True)
             self.row += change
         elif len(changed):
-            *_, self.row = self.source.combination(used, weights[used], keep=True)
+            self.row = self.source.combination(used, weights[used], keep=True)
         self.weights = weights
 
 
 class ComposedDescent(Descent):
-    """A run of FW, GILBERT or PAIRWISE on two reduced hulls; scores are kept wherever those of vertices come from."""
+    """A run of FW, GILBERT or PAIRWISE on two reduced hulls with stored scores."""
 
     def _forget_vertices(self) -> None:
         n = len(self.order)
         self.near_vertex, self.far_vertex = _Vertex(self.source, n), _Vertex(self.source, n)
 
-    def _begin(self) -> None:
+    def _begin(self, start: Vector | None) -> None:
         """Note the cap of each point's weight, and begin as the solvers without composed vertices do."""
         self.upper: Vector = np.repeat(self.caps, [end - begin for begin, end in self.hulls])
-        super()._begin()
+        super()._begin(start)
         self._forget_vertices()
 
-    def _from_scratch(self, *, keep: bool) -> Iterator[None]:
-        yield from super()._from_scratch(keep=keep)
+    def _from_scratch(self, *, keep: bool) -> None:
+        super()._from_scratch(keep=keep)
         self.u = np.zeros(len(self.order))
         for g in range(len(self.hulls)):
             points, weights = self._support(g)
@@ -97,7 +96,7 @@ class ComposedDescent(Descent):
         figures, counts, scores = self.state.figures, self.state.counts, self.state.scores
         norm = float(figures[rules.NORM])
         toward = float(near @ scores)
-        if norm <= self.floor:
+        if norm <= self.shape.floor:
             return rules.TOUCHING
         figures[rules.PLUS] = 1.0 - toward / norm
         figures[rules.MINUS] = float(far @ scores) / norm - 1.0 if self.rule != rules.GILBERT else 0.0
@@ -136,12 +135,11 @@ class ComposedDescent(Descent):
         at_cap = moved & (u >= self.upper * (1.0 - _ROUNDING))
         u[at_cap] = self.upper[at_cap]
         np.add(state.scores, step * change, out=state.scores)
-        self._pack()
         if self.rule == rules.PAIRWISE:
             state.counts[rules.KIND] = rules.SWAP if full else rules.PAIR
         else:
             state.counts[rules.KIND] = (rules.DROP if full else rules.DECREASE) if leave else rules.ADD
-        rules.finish(state)
+        self._pack()
         return True
 
     def _room(self, direction: Vector) -> float:
@@ -155,10 +153,10 @@ class ComposedDescent(Descent):
         )
 
     def _pack(self) -> None:
-        """Write u to the state's packed support, and see what is near and far now."""
+        """Write u to the state's packed support, and see what is near and far after the step."""
         self.state.position[:] = -1
         self.state.closed[:] = 0.0
         for g, (begin, end) in enumerate(self.hulls):
             points = begin + np.flatnonzero(self.u[begin:end])
             self._put(g, points, self.u[points])
-        self._look()
+        self._look(1)

@@ -1,8 +1,8 @@
-"""The exact optimum over the hulls of a few points, kept as points come and go, and what the solvers on it share.
+"""The exact optimum over the hulls of a few points, updated as points come and go, and what the solvers on it share.
 
     min 1/2 |w|^2     w = sum_a weight_a y_a phi(a)     0 <= weight_a <= cap, summing to 1 over each class
 
-The kernel matrix of the members is kept whole. From the weights as they are, compiled pair descent goes on until the
+The kernel matrix of the members is stored whole. From the weights as they are, compiled pair descent goes on until the
 violations are within a tolerance; where it is slow (the matrix is ill-conditioned), a Newton step on the free weights
 by a Cholesky factor takes over: after it either a weight is at a bound or the free ones are at their optimum.
 
@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from harness import Iterate, Problem, RowCache
 from harness.support.arrays import Index, Matrix, Vector
-from harness.support.jit import compiled, fast, larger, seek, smaller
+from harness.support.jit import compiled, fast, inner, larger, seek, smaller
 from harness_fw.hulls import ZERO, Hulls, near_zero
 
 # why the descent came back
@@ -86,11 +86,11 @@ def taken(rows: RowCache, points: Index, members: Index) -> Matrix:
     rows.clock += 1
     rows.hit(int(np.count_nonzero(rows.slot_of[points] >= 0)))
     rows.fetch(points, keep=members)
-    held = rows.slot_of[points] >= 0
+    cached = rows.slot_of[points] >= 0
     values = np.empty((len(points), len(everyone)))
-    values[held] = rows.rows[np.ix_(rows.slot_of[points[held]], everyone)]
-    if not held.all():
-        values[~held] = rows.kernel.block(points[~held], everyone)
+    values[cached] = rows.rows[np.ix_(rows.slot_of[points[cached]], everyone)]
+    if not cached.all():
+        values[~cached] = rows.kernel.block(points[~cached], everyone)
     return values
 
 
@@ -109,7 +109,7 @@ class CoreSet:
 
     def __init__(self, caps: Sequence[float], floor: float) -> None:
         given = np.asarray(caps, dtype=np.float64)
-        self.caps = np.where(given < 1.0, given, 2.0)  # a cap of 1 is implied by the sum: kept out of reach
+        self.caps = np.where(given < 1.0, given, 2.0)  # a cap of 1 is implied by the sum, so the bound is out of reach
         self.floor = floor
         self.steps = self.factors = 0
         self._rescored = (0, 0)  # what they were when the scores were last computed from the weights
@@ -155,17 +155,17 @@ class CoreSet:
         """
         fresh = [len(new) for new in points]
         self._make_room(self.size + fresh)
-        kept, added = self._panels(), []
-        for panel, new in zip(kept, points, strict=True):
+        before, added = self._panels(), []
+        for panel, new in zip(before, points, strict=True):
             added.append(slice(panel.stop, panel.stop + len(new)))
             self._point[added[-1]], self._weight[added[-1]] = new, 0.0
-        everyone = [*kept, *added]
+        everyone = [*before, *added]
         columns = [slice(*ends) for ends in itertools.pairwise(np.cumsum([0, *self.size, *fresh]))]
         for panel, rows in zip(added, np.split(values, np.cumsum(fresh)[:-1]), strict=True):
-            for place, own in zip(everyone, columns, strict=True):
-                self._matrix[panel, place] = rows[:, own]
-                if place in kept:
-                    self._matrix[place, panel] = rows[:, own].T
+            for place, part in zip(everyone, columns, strict=True):
+                self._matrix[panel, place] = rows[:, part]
+                if place in before:
+                    self._matrix[place, panel] = rows[:, part].T
             self._diagonal[panel] = self._matrix.diagonal()[panel]
         self.size += fresh
         self._score[np.r_[tuple(added)]] = values @ self._weight[np.r_[tuple(everyone)]]
@@ -173,18 +173,18 @@ class CoreSet:
             self._weight[self.places] = weights
             self.rescore()
 
-    def _make_room(self, wanted: Any) -> None:
-        """Grow the panels so that ``wanted`` members of each class fit."""
-        if (wanted <= self.room).all():
+    def _make_room(self, needed: Any) -> None:
+        """Grow the panels so that ``needed`` members of each class fit."""
+        if (needed <= self.room).all():
             return
-        old, before = self._panels(), (self._diagonal, self._point, self._weight, self._score)
+        old, stored = self._panels(), (self._diagonal, self._point, self._weight, self._score)
         matrix = self._matrix
-        self._allocate(np.where(wanted > self.room, np.maximum(wanted, 2 * self.room), self.room))
+        self._allocate(np.where(needed > self.room, np.maximum(needed, 2 * self.room), self.room))
         for new, panel in zip(self._panels(), old, strict=True):
             for other, columns in zip(self._panels(), old, strict=True):
                 self._matrix[new, other] = matrix[panel, columns]
-            for own, values in zip((self._diagonal, self._point, self._weight, self._score), before, strict=True):
-                own[new] = values[panel]
+            for array, values in zip((self._diagonal, self._point, self._weight, self._score), stored, strict=True):
+                array[new] = values[panel]
 
     def _panels(self) -> list[slice]:
         """Where the members of each class are."""
@@ -207,8 +207,8 @@ class CoreSet:
             self._matrix[to, panel] = self._matrix[source, panel]
         for panel in self._panels():
             self._matrix[panel, to] = self._matrix[panel, source]
-        for own in (self._diagonal, self._point, self._weight, self._score):
-            own[to] = own[source]
+        for array in (self._diagonal, self._point, self._weight, self._score):
+            array[to] = array[source]
         return dropped
 
     def rescore(self) -> None:
@@ -226,17 +226,17 @@ class CoreSet:
 
         The two are one where every weight is at its cap.
         """
-        found = []
+        levels = []
         for side, first in enumerate(self.begin):
             panel = slice(first, first + self.size[side])
             weight, score = self._weight[panel], self._score[panel]
             high = float(score[weight > 0.0].max())
-            found.append((min(high, float(score[weight < self.caps[side]].min(initial=np.inf))), high))
-        return found
+            levels.append((min(high, float(score[weight < self.caps[side]].min(initial=np.inf))), high))
+        return levels
 
     @property
     def threshold(self) -> float:
-        """The middle between the hulls along w, or w's own hull's level where there is one."""
+        """The middle between the hulls along w, or the level of the hull where there is one."""
         levels = [0.5 * (low + high) for low, high in self.levels()]
         return 0.5 * (levels[0] - levels[1]) if len(levels) == 2 else levels[0]
 
@@ -248,18 +248,9 @@ class CoreSet:
         reason = STEPS
         for _ in range(_ROUNDS):
             count = int(self.size.sum())
-            reason, taken = descend(
-                self._matrix,
-                self._diagonal,
-                self._weight,
-                self._score,
-                self.begin,
-                self.size,
-                self.caps,
-                tolerance,
-                self.floor,
-                max(4 * count, count * count // _NEWTON_PAYS),
-            )
+            arrays = self._matrix, self._diagonal, self._weight, self._score, self.begin, self.size, self.caps
+            most = max(4 * count, count * count // _NEWTON_PAYS)
+            reason, taken = descend(Panels(*arrays), tolerance, self.floor, most)
             self.steps += int(taken)
             if reason in (SOLVED, TOUCHING):
                 break
@@ -322,6 +313,23 @@ class CoreSet:
 # -- the compiled descent ---------------------------------------------------------------------------
 
 
+class Panels(NamedTuple):
+    """Arrays of a core set of m places and G classes.
+
+    matrix, diagonal : (m, m) signed kernel values, and its diagonal in neighbouring places
+    weight, score : (m,) changed in place
+    begin, size, caps : (G,) first place and number of members of a class, upper bound of its weights
+    """
+
+    matrix: Vector
+    diagonal: Vector
+    weight: Vector
+    score: Vector
+    begin: Index
+    size: Index
+    caps: Vector
+
+
 @fast
 def _ends(score: Vector, weight: Vector, cap: float) -> tuple[float, float]:
     """Return the smallest score of a weight below its cap, and the largest of one in use."""
@@ -332,131 +340,95 @@ def _ends(score: Vector, weight: Vector, cap: float) -> tuple[float, float]:
     return low, high
 
 
-@compiled
-def _extremes(score: Vector, weight: Vector, cap: float, begin: int, end: int) -> tuple[int, int]:
+@inner
+def _extremes(score: Vector, weight: Vector, cap: float) -> tuple[int, int]:
     """Return the place of the smallest score of a weight below its cap, and of the largest of one in use; -1 if none."""
-    low, high = _ends(score[begin:end], weight[begin:end], cap)
-    near = far = -1
-    if low < np.inf and high > -np.inf:
-        near = far = begin
-        while near < end - 1 and not (score[near] == low and weight[near] < cap):
-            near += 1
-        while far < end - 1 and not (score[far] == high and weight[far] > 0.0):
-            far += 1
+    low, high = _ends(score, weight, cap)
+    if not (low < np.inf and high > -np.inf):
+        return -1, -1
+    near = far = 0
+    while near < len(score) - 1 and not (score[near] == low and weight[near] < cap):
+        near += 1
+    while far < len(score) - 1 and not (score[far] == high and weight[far] > 0.0):
+        far += 1
     return near, far
 
 
 @fast
-def _gains(
-    row: Vector, diagonal: Vector, weight: Vector, score: Vector, level: float, own: float, gains: Vector
-) -> float:
-    """Write (g_k - g_i)^2 / |phi_k - phi_i|^2 of all k in use whose score is above ``level``, else 0; return the largest."""
-    best = 0.0
+def _gains(row: Vector, diagonal: Vector, weight: Vector, score: Vector, near: int, gains: Vector) -> float:
+    """Write (g_k - g_i)^2 / |phi_k - phi_i|^2 of all k in use with a score above that of ``near``, else 0; return the largest."""
+    best, level, length = 0.0, score[near], diagonal[near]
     for k in range(len(row)):
         difference = larger(score[k] - level, 0.0) if weight[k] > 0.0 else 0.0
-        both = own + diagonal[k]
+        both = length + diagonal[k]
         gains[k] = difference * difference / larger(larger(both - 2.0 * row[k], _TINY * both), _LEAST_CURVATURE)
         best = larger(best, gains[k])
     return best
 
 
-@compiled
-def _partner(
-    row: Vector, diagonal: Vector, weight: Vector, score: Vector, near: int, begin: int, end: int, gains: Vector
-) -> int:
-    """Return the place whose weight, moved to ``near``, promises the largest gain."""
-    panel = slice(begin, end)
-    parts = row[panel], diagonal[panel], weight[panel], score[panel]
-    best = _gains(*parts, score[near], diagonal[near], gains[panel])
-    return begin + seek(gains[panel], best) if best > 0.0 else -1
+@inner
+def _pair(core: Panels, gains: Vector) -> tuple[float, int, int, int]:
+    """Return the violations of all classes together, and of the worst: its side, the place to gain, the one to lose.
 
-
-@compiled
-def _pair(
-    matrix: Vector,
-    diagonal: Vector,
-    weight: Vector,
-    score: Vector,
-    begin: Index,
-    size: Index,
-    caps: Vector,
-    gains: Vector,
-) -> tuple[float, int, int, int]:
-    """Return the violations of all classes together, and of the worst: its side, the place to gain, the one to lose."""
+    The place to lose is that whose weight, moved to the other one, promises the largest gain; -1 if none does.
+    """
     near, widest, total, worst = -1, 0.0, 0.0, 0
-    for side in range(len(begin)):
-        low, high = _extremes(score, weight, caps[side], begin[side], begin[side] + size[side])
-        if low < 0 or high < 0:
-            continue
-        violation = score[high] - score[low]
+    for side in range(len(core.begin)):
+        first, end = core.begin[side], core.begin[side] + core.size[side]
+        low, high = _extremes(core.score[first:end], core.weight[first:end], core.caps[side])
+        violation = core.score[first + high] - core.score[first + low] if low >= 0 else 0.0
         total += max(0.0, violation)
         if violation > widest:
             widest, near, worst = violation, low, side
     if near < 0:
         return total, worst, -1, -1
-    start = begin[worst]
-    return total, worst, near, _partner(matrix[near], diagonal, weight, score, near, start, start + size[worst], gains)
+    first, end = core.begin[worst], core.begin[worst] + core.size[worst]
+    part = gains[first:end]
+    row, diagonal = core.matrix[first + near, first:end], core.diagonal[first:end]
+    best = _gains(row, diagonal, core.weight[first:end], core.score[first:end], near, part)
+    return total, worst, first + near, first + seek(part, best) if best > 0.0 else -1
 
 
-@compiled
+@inner
 def _shift(weight: Vector, near: int, far: int, step: float, cap: float) -> float:
     """Move ``step`` of weight from ``far`` to ``near``, what they have room for; bounds are met exactly."""
-    if step >= weight[far] and weight[far] <= cap - weight[near]:
-        step = weight[far]
-        weight[near] += step
-        weight[far] = 0.0
-    elif step >= cap - weight[near]:
-        step = cap - weight[near]
-        weight[far] -= step
-        weight[near] = cap
-    else:
-        weight[near] += step
-        weight[far] -= step
+    room = cap - weight[near]
+    full, empty = step >= room, step >= weight[far] and weight[far] <= room
+    step = weight[far] if empty else min(step, room)
+    weight[near] = cap if full and not empty else weight[near] + step
+    weight[far] = 0.0 if empty else weight[far] - step
     return step
 
 
 @compiled
-def descend(
-    matrix: Vector,
-    diagonal: Vector,
-    weight: Vector,
-    score: Vector,
-    begin: Index,
-    size: Index,
-    caps: Vector,
-    tolerance: float,
-    floor: float,
-    steps: int,
-) -> tuple[int, int]:
+def descend(core: Panels, tolerance: float, floor: float, steps: int) -> tuple[int, int]:
     """Move weight between pairs of one class until no pair is worth it; return why it ended, and the steps taken.
 
     The pair of the class with the larger violation, the second point by second-order gain (Fan, Chen, Lin, JMLR 6, 2005).
 
     Parameters
     ----------
-    diagonal : of the matrix, side by side
-    weight, score : changed in place
     tolerance : the violations of all classes together, over |w|^2, at which it is solved
     floor : |w|^2 at which w counts as zero
     """
-    norm, gains = 0.0, np.empty(len(score))
+    score, begin, size = core.score, core.begin, core.size
+    norm, gains, idle = 0.0, np.empty(len(score)), 0
     for side in range(len(begin)):
         for k in range(begin[side], begin[side] + size[side]):
-            norm += weight[k] * score[k]
-    idle = 0
+            norm += core.weight[k] * score[k]
     for taken in range(steps + 1):
         if norm <= floor:
             return TOUCHING, taken
-        total, side, near, far = _pair(matrix, diagonal, weight, score, begin, size, caps, gains)
+        total, side, near, far = _pair(core, gains)
         if near < 0 or total <= tolerance * norm:
             return SOLVED, taken
         if taken == steps:
-            return STEPS, taken
-        row, other = matrix[near], matrix[far]
+            break
+        row, other = core.matrix[near], core.matrix[far]
         difference = score[far] - score[near]
-        both = diagonal[near] + diagonal[far]
+        both = core.diagonal[near] + core.diagonal[far]
         curvature = max(both - 2.0 * row[far], _TINY * both)
-        step = _shift(weight, near, far, difference / curvature, caps[side])
+        step = _shift(core.weight, near, far, difference / curvature, core.caps[side])
         for panel in range(len(begin)):
             start, stop = begin[panel], begin[panel] + size[panel]
             part, toward, away = score[start:stop], row[start:stop], other[start:stop]

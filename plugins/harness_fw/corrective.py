@@ -1,4 +1,4 @@
-"""Fully corrective Frank-Wolfe: after each search for the best vertices, the optimum over the hull of all kept ones.
+"""Fully corrective Frank-Wolfe: after each search for the best vertices, the optimum over the hull of all in use.
 
 K. L. Clarkson, "Coresets, sparse greedy approximation, and the Frank-Wolfe algorithm", ACM Transactions on Algorithms
 6(4), 2010, Algorithm 4.2; for one hull against the origin the algorithm of P. Wolfe, "Finding the nearest point in a
@@ -7,7 +7,7 @@ the problem on the core set and lets go of the points whose weight is zero.
 
 Differs in: several points a class enter a round, unless ``vertices`` is 1; the optimum on the core set is exact to a
 tolerance tied to the accuracy still missing, not to rounding. Over reduced hulls the core set is of points, not of
-composed vertices: the reduced hull of the points holds every vertex composed of them, so that a round gains no less.
+composed vertices: the reduced hull of the points contains every vertex composed of them, so that a round gains no less.
 
 Over whole hulls a round with an exact optimum gains no less than an add-iteration of Kumar & Yildirim's Algorithm 1
 from the same weights, so that Theorem 3.1 bounds the rounds; the info of the last iterate has the bound.
@@ -62,8 +62,8 @@ class CorrectiveRounds(CoreSetRounds):
             if status == "done" and min(self.hulls.caps) >= 1.0:
                 margin = (1.0 - info["epsilon_plus"]) * info["norm"]
                 info.update(paper_bounds(self.hulls.delta(), margin, self.epsilon))
-            found = f"|w| = {info['norm']:.3g} after {self.taken} rounds, epsilon = {info['epsilon']:.2g}"
-            yield self._iterate(status, info, solved, found)
+            evidence = f"|w| = {info['norm']:.3g} after {self.taken} rounds, epsilon = {info['epsilon']:.2g}"
+            yield self._iterate(status, info, solved, evidence)
             if status:
                 return
             self._add(scores, info["epsilon"])
@@ -76,10 +76,7 @@ class CorrectiveRounds(CoreSetRounds):
         self.coef[core.members] = hulls.sign[core.members] * core.weights
         scores = hulls.sign * self.rows.expand(self.coef)
         norm = core.squared_norm
-        plus = minus = np.inf
-        if norm > hulls.floor:
-            plus = 1.0 - hulls.near(scores) / norm
-            minus = hulls.far(scores, hulls.sign * self.coef) / norm - 1.0
+        plus, minus = hulls.epsilons(scores, hulls.sign * self.coef)
         info = {
             "epsilon": max(plus, minus),
             "epsilon_plus": plus,
@@ -103,8 +100,8 @@ class CorrectiveRounds(CoreSetRounds):
             if count < len(outside):
                 outside = outside[np.argpartition(scores[outside], count)[:count]]
             points.append(outside[np.argsort(scores[outside], kind="stable")])
-        found = sum(len(new) for new in points)
-        self.tolerance = max(INNER * min(epsilon, 1.0), INNER * self.epsilon) if found else 0.1 * self.tolerance
+        count = sum(len(new) for new in points)
+        self.tolerance = max(INNER * min(epsilon, 1.0), INNER * self.epsilon) if count else 0.1 * self.tolerance
         self.tolerance = max(self.tolerance, LEAST)
-        if found:
+        if count:
             self._enter(points)

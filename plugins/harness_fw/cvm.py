@@ -22,8 +22,8 @@ The right side may be large where the classes lie close together, |w|^2 << eta: 
 So it stops at epsilon_+ <= gap / 2, which certifies a relative duality gap of ``gap``. For
 one hull against the origin the points themselves stand in place of the differences.
 
-Differs further: where a sample holds nothing that lies outside, all points are searched before it stops, and later
-samples are of what that search found outside. The start is the paper's pair of far points, which here are p and q
+Differs further: where no point of a sample lies outside, all points are searched before it stops, and later
+samples are of the points outside in that search. The start is the paper's pair of far points, which here are p and q
 close to each other (lines 1-11 of Kumar & Yildirim's Algorithm 1).
 """
 
@@ -57,8 +57,8 @@ class BallRounds(CoreSetRounds):
             self._solve()
             joining, status = self._outside()
             info = self._info()
-            found = f"|w| = {info['norm']:.3g} after {self.taken} iterations, epsilon_+ = {info['epsilon_plus']:.2g}"
-            yield self._iterate(status, info, int(self.core.size.sum()), found)
+            evidence = f"|w| = {info['norm']:.3g} after {self.taken} iterations, epsilon_+ = {info['epsilon_plus']:.2g}"
+            yield self._iterate(status, info, int(self.core.size.sum()), evidence)
             if status:
                 return
             if any(len(points) > 0 for points in joining):
@@ -92,14 +92,14 @@ class BallRounds(CoreSetRounds):
         coef = self.coef[members]
         values = self.kernel.block(np.concatenate(drawn), members) @ coef
         scores = self.hulls.sign[np.concatenate(drawn)] * values
-        found, least, first = [], 0.0, 0
+        farthest, least, first = [], 0.0, 0
         for points, (low, _) in zip(drawn, self.core.levels(), strict=True):
-            own = np.where(self.member[points], np.inf, scores[first : first + len(points)])
+            outside = np.where(self.member[points], np.inf, scores[first : first + len(points)])
             first += len(points)
-            nearest = float(own.min(initial=np.inf))
-            found.append(points[[own.argmin()]] if nearest < low else points[:0])
+            nearest = float(outside.min(initial=np.inf))
+            farthest.append(points[[outside.argmin()]] if nearest < low else points[:0])
             least += min(low, nearest)
-        return found, least
+        return farthest, least
 
     def _violates(self, least: float) -> bool:
         return 1.0 - least / self.core.squared_norm > self.target
@@ -126,7 +126,7 @@ class BallRounds(CoreSetRounds):
         return joining, "stalled" if stalled else ""
 
     def _info(self) -> dict[str, Any]:
-        """The ball, and what the last search of all points found."""
+        """The ball, and figures of the last search of all points."""
         norm = max(self.core.squared_norm, 0.0)
         return {
             "epsilon_plus": self.epsilon_plus,

@@ -1,112 +1,102 @@
-"""What surrounds the compiled loops: the start, scores from scratch, the model; on kernel rows, or on w itself.
-
-With the linear kernel w may be kept itself, and every iteration computes all scores in one pass over the points. The
-rules, the support and the stop are the same; so are the iterates, up to rounding. An iteration costs n kernel
-evaluations and reads the points once, however many support vectors there are; no kernel row is kept, and scores that are
-computed afresh do not drift.
-"""
+"""What surrounds the compiled loops: the start, scores from scratch, the model."""
 
 from __future__ import annotations
 
-import itertools
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from harness import KernelOracle, Problem
-from harness.problems import HardMargin, PolytopeDistance
 from harness.support.arrays import Index, Vector
 from harness_fw import hot, rules
-from harness_fw.bounds import delta_bound
-from harness_fw.hulls import ROUNDING, ZERO, extreme, farthest_on_face, near_zero, nearest_on_hull
+from harness_fw.hulls import ZERO, Hulls, extreme, farthest_on_face, near_zero, nearest_on_hull
 from harness_fw.sources import Points, Rows, signed_rows
 
-YIELD_VALUES = 4_000_000  # kernel evaluations after which the caller gets a word in
+YIELD_VALUES = 4_000_000  # kernel evaluations between two yields
 _REFRESH = 5000  # iterations between recomputations of the scores, more if that takes many rows
 _ROWS_OF_A_REFRESH = 4  # iterations for each row that a refresh computed, at least, before the next one
 _NO_CAP = 2.0  # a cap that no weight reaches
-_FEATURES = 4_000_000  # read by passes over the points, after which the caller gets a word in
+_FEATURES = 4_000_000  # read by passes over the points, between two yields
 _MANY = 4000  # points from which a pass takes longer than calling it
 _VISITED = 0.25  # of the points are vertices of a run on l2-svc again and again
 _TIMES = 4  # so many points as a hull's point needs are vertices of a run without a ridge
-_SHORT = 8  # features of a point, on average, that are read as fast as kept scores are changed by two rows
+_SHORT = 8  # features of a point, on average, that are read as fast as stored scores are changed by two rows
 _ENDS = {rules.DONE: "done", rules.STALLED: "stalled", rules.TOUCHING: ZERO}
 
 
-class Descent(ABC):
-    """One run: the loop's state and the source of its scores.
+class Descent:
+    """One run: the loop's state and the kernel rows that change its scores.
 
     Parameters
     ----------
     rule : of rules.py, by name
     epsilon : accuracy at which the loop stops
-    keeps_w : whether scores come from passes over the points of a linear kernel, and not from kernel rows
+    explicit : whether scores come from passes over the points of a linear kernel, and not from kernel rows
     start : (n,) feasible signed coefficients to begin with; None: as the paper begins
     """
 
-    def __init__(self, problem: Problem, rule: str, epsilon: float, keeps_w: bool, start: Vector | None = None) -> None:
-        self.kernel, self.rule, self.epsilon = problem.kernel, int(getattr(rules, rule)), epsilon
-        self.level = epsilon  # where the loop comes back: later than epsilon where the loop knows but a bound of it
+    def __init__(
+        self, problem: Problem, rule: str, epsilon: float, explicit: bool, start: Vector | None = None
+    ) -> None:
+        self.problem, self.kernel, self.rule, self.epsilon = problem, problem.kernel, int(getattr(rules, rule)), epsilon
+        self.pairs = None if self.rule in (rules.FW, rules.GILBERT) else True
+        self.level = epsilon  # where the loop comes back: below epsilon if the loop has only a bound of it
         self.next_refresh = _REFRESH
-        one = isinstance(problem, PolytopeDistance)
-        n = problem.n
+        self.shape = Hulls(problem)
         # positives first, each class in the order of the data
-        self.order = np.arange(n) if one else np.argsort(problem.targets <= 0, kind="stable")
-        self._signs = np.ones(n) if one else problem.targets[self.order]
-        begin = np.array([0, n] if one else [0, int((self._signs > 0).sum()), n])
-        self.hulls = [(int(first), int(end)) for first, end in itertools.pairwise(begin)]
-        caps = problem.caps if isinstance(problem, HardMargin) else (1.0,)
-        self.caps = [cap if cap < 1.0 else _NO_CAP for cap in caps]
-        self.capped = min(caps) < 1.0
-        diagonal = np.ascontiguousarray(self.kernel.diagonal()[self.order], dtype=np.float64)
+        self.order = np.concatenate(self.shape.sides)
+        self._signs = self.shape.sign[self.order]
+        ends = [int(end) for end in np.cumsum([0, *map(len, self.shape.sides)])]
+        self.hulls = list(pairwise(ends))
+        self.caps = [cap if cap < 1.0 else _NO_CAP for cap in self.shape.caps]
+        self.capped = min(self.caps) < 1.0
         buffer = signed_rows(self.kernel, self.order, self._signs)
-        # <u_g, x> of all points, and not of those alone that the rule chooses
-        parts = not keeps_w and self.rule == rules.NEAREST and not one and not self.capped
-        self.state = rules.new_state(diagonal, begin, buffer, parts=parts, capped=self.capped)
-        self._start = None if start is None else self._signs * start[self.order]
-        self.source = (
-            Points(self.kernel, self.order, self._signs, len(self.hulls))
-            if keeps_w
-            else Rows(buffer, self.order, self._signs, self.state)
-        )
-        self.floor = ROUNDING * float(diagonal.max())
-        self._refreshing: Iterator[None] | None = None  # under way: it may need many rows
+        # <u_g, x> of all points, and not of the chosen ones alone
+        parts = not explicit and self.rule == rules.NEAREST and len(self.hulls) == 2 and not self.capped
+        self.state = rules.new_state(np.array(ends), buffer, parts=parts, capped=self.capped)
+        self.source: Any = Rows(buffer, self.order, self._signs, self.state)
+        if explicit:
+            self.source = Points(self.kernel, self.order, self._signs, len(self.hulls))
         self.norm_at_end = np.inf  # |w|^2 at the last end that scores from scratch did not confirm
-        self._coef = np.zeros(n)
-        self._begin()
+        self._coef = np.zeros(problem.n)
+        self._begin(start)
 
-    @abstractmethod
     def _run(self, until: int) -> int:
-        """Go on to iteration ``until`` or to an end; return why it stopped: MISSING where there is more to fetch."""
+        """Go on to iteration ``until`` or to an end; return why it stopped: MISSING if rows had to be computed."""
+        state, floor, steps = self.state, self.shape.floor, until - self.taken
+        reason = int(hot.run(state, self.rule, self.pairs, self.level, floor, self.caps[0], steps))
+        self.source.count()
+        if reason == rules.MISSING:
+            self.source.fetch(state.chosen[: state.counts[rules.CHOSEN]])
+        return reason
 
     # -- the start -----------------------------------------------------------------------------------
 
-    def _begin(self) -> None:
+    def _begin(self, start: Vector | None) -> None:
         """Lines 1-11 of Algorithm 1; in polytope-distance the point nearest to the origin (Gilbert's step 1).
 
         q is the point nearest to p^1, then p the nearest to that q; with caps q and p are made of as many nearest
         points as they need. Or at the start that was given.
         """
-        state = self.state
-        if self._start is not None:
+        diagonal = self.shape.diagonal[self.order]
+        if start is not None:
+            weights = (self.shape.sign * start)[self.order]
             for g, (begin, end) in enumerate(self.hulls):
-                points = begin + np.flatnonzero(self._start[begin:end] > 0.0)
-                self._put(g, points, self._start[points] / self._start[points].sum())
+                points = begin + np.flatnonzero(weights[begin:end] > 0.0)
+                self._put(g, points, weights[points] / weights[points].sum())
         elif len(self.hulls) == 1:
-            self._put(0, np.array([int(state.diagonal.argmin())]), np.ones(1))
+            self._put(0, np.array([int(diagonal.argmin())]), np.ones(1))
         else:
-            # |p - q|^2 = |p|^2 + |q|^2 - 2 <p, q>, and the signed row holds -<p, q>
-            *_, row = self.source.combination(np.zeros(1, dtype=np.int64), np.ones(1), keep=True)
+            # |p - q|^2 = |p|^2 + |q|^2 - 2 <p, q>, and the signed row is -<p, q> at q
+            row = self.source.combination(np.zeros(1, dtype=np.int64), np.ones(1), keep=True)
             for g in (1, 0):
                 begin, end = self.hulls[g]
-                points, weights = extreme(state.diagonal[begin:end] + 2.0 * row[begin:end], self.caps[g])
+                points, weights = extreme(diagonal[begin:end] + 2.0 * row[begin:end], self.caps[g])
                 self._put(g, begin + points, weights)
                 if g == 1:
-                    *_, row = self.source.combination(begin + points, weights, keep=True)
-        for _ in self._from_scratch(keep=True):
-            pass
+                    row = self.source.combination(begin + points, weights, keep=True)
+        self._from_scratch(keep=True)
 
     def _put(self, g: int, points: Index, weights: Vector) -> None:
         state, begin = self.state, self.hulls[g][0]
@@ -122,29 +112,22 @@ class Descent(ABC):
         end = begin + int(self.state.size[g])
         return self.state.support[begin:end], self.state.weight[begin:end]
 
-    def _from_scratch(self, *, keep: bool) -> Iterator[None]:
-        """Set scores, near, far and |w|^2 from the weights.
-
-        Pauses after some rows: the model is what it was meanwhile. Rows that are computed are kept if ``keep``.
-        """
-        state, parts = self.state, [self.state.scores] * len(self.hulls)
-        for g in range(len(self.hulls)):
-            for part in self.source.combination(*self._support(g), keep=keep):
-                parts[g] = part
-                yield
+    def _from_scratch(self, *, keep: bool) -> None:
+        """Set scores, near, far and |w|^2 from the weights; rows that are computed stay in memory if ``keep``."""
+        state = self.state
+        parts = [self.source.combination(*self._support(g), keep=keep) for g in range(len(self.hulls))]
         state.scores[:] = sum(parts[1:], start=parts[0])
         if state.parts.size:
             state.parts[:] = parts
         self._look()
-        state.figures[rules.NORM] = state.mean.sum()
 
-    def _look(self) -> None:
-        """Set near, far and mean of each hull from the scores and weights as they are."""
+    def _look(self, taken: int = 0) -> None:
+        """Set near, far and mean of each hull from the scores and weights as they are, and count ``taken`` steps."""
         for g, (begin, end) in enumerate(self.hulls):
             part = self.state.scores[begin:end]
             part = part + self.state.closed[begin:end] if self.capped else part
             self.state.near[g] = begin + int(part.argmin())
-            rules.look(self.state, g)
+        rules.look(self.state, taken)
 
     # -- the run -------------------------------------------------------------------------------------
 
@@ -166,9 +149,8 @@ class Descent(ABC):
                 reason = rules.STALLED
             if reason == rules.STEPS and self.taken < self.next_refresh:
                 return ""
-            # an end is judged by scores from scratch; one that does not hold must at least have made progress
-            if not self._refreshed(fetched_at_most):
-                return ""
+            # scores from scratch decide at an end; one that they refute must at least have made progress
+            self._refresh()
             verdict = self._run(self.taken)
             if verdict == rules.DONE and not self._reached():
                 verdict = rules.STEPS
@@ -201,23 +183,14 @@ class Descent(ABC):
             if free.any():
                 weight[free] *= 1.0 - (weight.sum() - 1.0) / weight[free].sum()
 
-    def _refreshed(self, fetched_at_most: int) -> bool:
-        """Go on with a refresh until so many rows have been computed; True when it is complete."""
-        self._refreshing = self._refreshing or self._refresh()
-        for _ in self._refreshing:
-            if self.source.computed >= fetched_at_most:
-                return False
-        self._refreshing = None
-        return True
-
-    def _refresh(self) -> Iterator[None]:
+    def _refresh(self) -> None:
         """Recompute the scores from the weights.
 
         Costs kernel evaluations only for support vectors whose rows had to make room.
         """
         before = self.source.computed
         self._normalise()
-        yield from self._from_scratch(keep=False)
+        self._from_scratch(keep=False)
         self.next_refresh = self.taken + max(_REFRESH, _ROWS_OF_A_REFRESH * (self.source.computed - before))
 
     # -- the model -----------------------------------------------------------------------------------
@@ -277,19 +250,19 @@ class Descent(ABC):
     def margin_lower(self) -> float:
         """<w, z> / |w|, a lower bound of the optimal margin; 0 where w is."""
         norm = float(self.state.figures[rules.NORM])
-        return sum(self.nearest) / norm**0.5 if norm > 0.0 else 0.0
+        return (1.0 - self.epsilons[0]) * norm**0.5 if norm > 0.0 else 0.0
 
     @property
     def delta(self) -> float:
         """A bound of delta, (19)."""
-        return delta_bound(self.state.diagonal, self._signs > 0)
+        return self.shape.delta()
 
     @property
     def evidence(self) -> str:
         """What is known at an end short of epsilon: |w| bounds the margin from above."""
         norm, work = float(self.state.figures[rules.NORM]), f"{self.taken} iterations"
-        if norm <= self.floor:
-            return near_zero(norm, self.floor, work, len(self.hulls))
+        if norm <= self.shape.floor:
+            return near_zero(norm, self.shape.floor, work, len(self.hulls))
         return f"|w| = {norm**0.5:.3g} after {work}, epsilon = {max(self.epsilons):.2g}"
 
     @property
@@ -308,33 +281,15 @@ class Descent(ABC):
         }
 
 
-class RowDescent(Descent):
-    """A run on kept scores, changed by kernel rows in memory."""
-
-    source: Rows
-
-    def _run(self, until: int) -> int:
-        state = self.state
-        reason = int(hot.run(state, self.rule, self.level, self.floor, self.caps[0], until - self.taken))
-        self.source.count()
-        if reason == rules.MISSING:
-            self.source.fetch(state.wanted[: state.counts[rules.WANTED]])
-        return reason
-
-
 class LinearDescent(Descent):
-    """One run on w itself."""
+    """One run on w itself: scores come from passes over the points of a linear kernel."""
 
-    source: Points
-
-    def _from_scratch(self, *, keep: bool) -> Iterator[None]:
+    def _from_scratch(self, *, keep: bool) -> None:
         points, state = self.source, self.state
         for g in range(len(self.hulls)):
             points.combine(*self._support(g), points.parts[g])
         raw = points.pass_over(points.parts.sum(axis=0))
-        hot.take_scores(state, raw, points.order, points.signs, points.parts, points.features.ridge)
-        state.figures[rules.NORM] = state.mean.sum()
-        return iter(())  # a pass needs no pause
+        hot.settle(state, raw, points.order, points.signs, points.parts, points.features.ridge, 0)
 
     def _run(self, until: int) -> int:
         points, state = self.source, self.state
@@ -342,25 +297,25 @@ class LinearDescent(Descent):
         until = min(until, self.taken + max(1, _FEATURES // max(1, points.features.stored)))
         while True:
             more = self.taken < until
-            verdict = int(hot.select(state, self.rule, self.level, self.floor, more))
+            verdict = int(hot.select(state, self.rule, self.pairs, self.level, self.shape.floor, more))
             if verdict != rules.STEPS or not more:
                 return verdict
-            vectors = points.vectors(state.wanted[: state.counts[rules.WANTED]])
-            if not hot.step(state, self.rule, self.caps[0], vectors, points.parts, ridge):
+            vectors = points.vectors(state.chosen[: state.counts[rules.CHOSEN]])
+            if not hot.step(state, self.rule, self.pairs, self.caps[0], vectors, points.parts, ridge):
                 return rules.STALLED
             raw = points.pass_over(points.parts.sum(axis=0))
-            hot.settle(state, raw, points.order, points.signs, points.parts, ridge)
+            hot.settle(state, raw, points.order, points.signs, points.parts, ridge, 1)
 
 
-def keeps_w(kernel: KernelOracle, wanted: bool | None) -> bool:
-    """Return whether to keep w: as ``wanted``, or where that is quicker if None.
+def keeps_w(kernel: KernelOracle, explicit: bool | None) -> bool:
+    """Return whether to store w: as ``explicit``, or where that is quicker if None.
 
-    A pass costs less than a row that is computed, and several times as much as a row that is still in memory. So
+    A pass costs less than a row that is computed, and several times as much as a row in memory. So
     the rows of most points that a run comes back to must fit: a share of all points with the ridge of l2-svc; without
     it a few times d + 1, of which so many make up any point of a hull (Caratheodory).
     """
-    if wanted is not None or not kernel.is_linear:
-        return bool(wanted)
+    if explicit is not None or not kernel.is_linear:
+        return bool(explicit)
     features = kernel.features()
     assert features is not None
     visited = _VISITED * features.n

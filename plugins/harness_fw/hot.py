@@ -1,7 +1,7 @@
 """The compiled loops: iterations on kernel rows that are already in memory, and on w itself.
 
-On rows an iteration reads the rows of the points that its step is about (two to four) and the scores once; the smallest
-score of each hull comes out of the same pass.
+On rows an iteration reads the rows of its chosen points (one to four) and the scores once; the smallest score of each hull
+comes out of the same pass.
 """
 
 from __future__ import annotations
@@ -9,130 +9,123 @@ from __future__ import annotations
 import numpy as np
 
 from harness.support.arrays import Index, Vector
-from harness.support.jit import compiled, inlined, inner
+from harness.support.jit import compiled, inner
 from harness_fw import rules
-from harness_fw.rules import MISSING, NEAREST, SEGMENT, STALLED, STEPS, WANTED, State
+from harness_fw.rules import CHOSEN, MISSING, NEAREST, SEGMENT, STALLED, STEPS, State
 
 
 @compiled
-def run(state: State, rule: int, epsilon: float, floor: float, cap: float, steps: int) -> int:
+def run(state: State, rule: int, pairs: bool | None, epsilon: float, floor: float, cap: float, steps: int) -> int:
     """Iterate until ``steps`` are taken or the caller is needed; return why.
 
     Parameters
     ----------
-    rule : of rules.py
+    rule, pairs : of rules.py
     floor : |w|^2 at which w counts as zero
     cap : upper bound of a weight; 1 or more if there is none
     """
     for taken in range(steps + 1):
-        verdict: int = rules.measure(state, rule, epsilon, floor)
-        if verdict != STEPS or taken == steps:
-            return verdict
-        rules.choose(state, rule)
-        for r in range(state.counts[WANTED]):
-            if state.slot[state.wanted[r]] < 0:
-                return MISSING
-        _look_up(state, rule)
-        if not rules.plan(state, rule, cap):
+        reason: int = rules.measure(state, rule, epsilon, floor)
+        if reason != STEPS or taken == steps:
+            return reason
+        rules.choose(state, rule, pairs)
+        if not _look_up(state, pairs):
+            return MISSING
+        if not rules.plan(state, rule, cap, pairs):
             return STALLED
-        for g in range(len(state.size)):
-            rules.move_support(state, g, cap)
-        for g in range(len(state.size)):
-            state.near[g] = _move_scores(state, state.begin[g], state.begin[g + 1])
-            rules.look(state, g)
-        rules.finish(state)
+        rules.move_support(state, cap)
+        if pairs is None:
+            _move_scores(state)
+        else:
+            _move_pairs(state)
+        rules.look(state, 1)
     return STEPS
 
 
-@inlined
-def _look_up(state: State, rule: int) -> None:
-    """Set ``gram`` and ``on`` of the wanted points, and note that their rows were used."""
-    wanted, slot, scores, parts, gram, on = state.wanted, state.slot, state.scores, state.parts, state.gram, state.on
-    count = state.counts[WANTED]
+@inner
+def _look_up(state: State, pairs: bool | None) -> bool:
+    """Set ``gram`` and ``products`` of the chosen points, and mark their rows as used; False if one is not in memory."""
+    chosen, count = state.chosen, state.counts[CHOSEN]
+    for r in range(count):
+        if state.slot[chosen[r]] < 0:
+            return False
     state.counts[rules.READ] += count
     for r in range(count):
-        point = wanted[r]
-        place = slot[point]
+        point, place = chosen[r], state.slot[chosen[r]]
         state.used[place] = state.counts[rules.TAKEN]
         for s in range(count):
-            gram[r, s] = state.diagonal[point] if r == s else state.rows[place, wanted[s]]
-        if rule == NEAREST:
+            state.gram[r, s] = state.rows[place, chosen[s]]
+        if pairs is not None:
             for g in range(len(state.size)):
-                on[r, g] = parts[g, point] if parts.shape[1] > 0 else scores[point]
-
-
-@inlined
-def _move_scores(state: State, begin: int, end: int) -> int:
-    """Change the scores of [begin, end) as planned; return the place of the smallest one that is not closed."""
-    scores, parts, closed, scratch = state.scores, state.parts, state.closed, state.scratch
-    rows, slot, wanted, coefs, keep, hulls = state.rows, state.slot, state.wanted, state.coefs, state.keep, state.begin
-    count, last = state.counts[WANTED], len(hulls) - 1
-    lowest, best = np.inf, begin
-    for start in range(begin, end, SEGMENT):
-        stop = min(start + SEGMENT, end)
-        # slices: indices from 0 up need no wraparound test, which would keep the loops from vector instructions
-        part = scores[start:stop]
-        if parts.shape[1] > 0:
-            for g in range(last):
-                own = parts[g, start:stop]
-                _combine(own, keep[g], rows, slot, wanted[:count], coefs, hulls[g], hulls[g + 1], start)
-            _add(part, parts[0, start:stop], parts[1, start:stop])
-        else:
-            _combine(part, keep[0], rows, slot, wanted[:count], coefs, 0, hulls[last], start)
-        if len(closed) > 0:
-            part = _closed(part, closed[start:stop], scratch[SEGMENT // 2 :])
-        smallest = least(part, scratch)
-        if smallest < lowest:
-            lowest, best = smallest, start
-            while part[best - start] != smallest:
-                best += 1
-    return best
+                state.products[r, g] = state.parts[g, point] if state.parts.shape[1] > 0 else state.scores[point]
+    return True
 
 
 @inner
-def _combine(
-    part: Vector, keep: float, rows: Vector, slot: Index, wanted: Index, coefs: Vector, first: int, end: int, start: int
-) -> None:
-    """Set part to keep * part + what ``coefs`` add of the rows of the wanted points in [first, end), from column start.
-
-    Two rows at a time: that is what most steps need, and it reads and writes ``part`` once.
-    """
-    count, r, stop = len(wanted), 0, start + len(part)
-    while r < count:
-        one = r
-        r += 1
-        if not first <= wanted[one] < end:
-            continue
-        while r < count and not first <= wanted[r] < end:
-            r += 1
-        a, row = coefs[one], rows[slot[wanted[one]], start:stop]
-        if r < count:
-            b, other = coefs[r], rows[slot[wanted[r]], start:stop]
-            for k in range(len(part)):
-                part[k] = keep * part[k] + (a * row[k] + b * other[k])
-            r += 1
-        else:
-            for k in range(len(part)):
-                part[k] = keep * part[k] + a * row[k]
-        keep = 1.0
-    if keep != 1.0:
-        for k in range(len(part)):
-            part[k] *= keep
+def _move_scores(state: State) -> None:
+    """Change the scores as planned, for one point of each hull, and find ``near``."""
+    one, other = state.slot[state.chosen[0]], state.slot[state.chosen[state.counts[CHOSEN] - 1]]
+    a, b = state.coefs[0], state.coefs[1]
+    for g in range(len(state.size)):
+        lowest, place = np.inf, state.begin[g]
+        for start in range(state.begin[g], state.begin[g + 1], SEGMENT):
+            part = state.scores[start : min(start + SEGMENT, state.begin[g + 1])]
+            _add_two(part, state.scale[0], state.rows, one, a, other, b, start)
+            lowest, place = _lower(part, state.scratch, start, lowest, place)
+        state.near[g] = place
 
 
 @inner
-def _add(total: Vector, one: Vector, other: Vector) -> None:
-    for k in range(len(total)):
-        total[k] = one[k] + other[k]
+def _move_pairs(state: State) -> None:
+    """The same for any number of points, with the scores of each hull's point apart if there are ``parts``, and caps."""
+    chosen, coefs, slot, count = state.chosen, state.coefs, state.slot, state.counts[CHOSEN]
+    for g in range(len(state.size)):
+        lowest, place = np.inf, state.begin[g]
+        for start in range(state.begin[g], state.begin[g + 1], SEGMENT):
+            stop = min(start + SEGMENT, state.begin[g + 1])
+            part, scale = state.scores[start:stop], state.scale[0]
+            for r in range(0, count, 2):
+                s = min(r + 1, count - 1)
+                one, other, a, b = slot[chosen[r]], slot[chosen[s]], coefs[r], coefs[s] if s > r else 0.0
+                if state.parts.shape[1] > 0:
+                    first, second = rules.hull_of(state.begin, chosen[r]), rules.hull_of(state.begin, chosen[s])
+                    for h in range(2):  # a row without a share in the hull's point is not read
+                        at, a_h, b_h = state.parts[h, start:stop], a if first == h else 0.0, b if second == h else 0.0
+                        i, j = one if first == h else other, other if second == h else one
+                        _add_two(at, state.scale[h], state.rows, i, a_h, j, b_h, start)
+                    for k in range(len(part)):
+                        part[k] = state.parts[0, start + k] + state.parts[1, start + k]
+                else:
+                    _add_two(part, scale, state.rows, one, a, other, b, start)
+                    scale = 1.0
+            if len(state.closed) > 0:
+                bounded = state.scratch[SEGMENT // 2 :][: len(part)]
+                for k in range(len(part)):
+                    bounded[k] = part[k] + state.closed[start + k]
+                part = bounded
+            lowest, place = _lower(part, state.scratch, start, lowest, place)
+        state.near[g] = place
 
 
 @inner
-def _closed(part: Vector, closed: Vector, scratch: Vector) -> Vector:
-    """Return part + closed, in scratch."""
-    found = scratch[: len(part)]
+def _add_two(part: Vector, scale: float, rows: Vector, one: int, a: float, other: int, b: float, start: int) -> None:
+    """Set part to scale * part + a * rows[one] + b * rows[other], from column ``start``."""
+    # slices: indices from 0 up need no wraparound test, which would keep the loop from vector instructions
+    row, second = rows[one, start : start + len(part)], rows[other, start : start + len(part)]
     for k in range(len(part)):
-        found[k] = part[k] + closed[k]
-    return found
+        part[k] = scale * part[k] + (a * row[k] + b * second[k])
+
+
+@inner
+def _lower(part: Vector, scratch: Vector, start: int, lowest: float, place: int) -> tuple[float, int]:
+    """Return the smaller one of ``lowest`` and the smallest value of ``part``, which begins at ``start``, and its place."""
+    smallest: float = least(part, scratch)
+    if not smallest < lowest:
+        return lowest, place
+    place = 0
+    while part[place] != smallest:
+        place += 1
+    return smallest, start + place
 
 
 @compiled
@@ -171,73 +164,65 @@ def put_row(out: Vector, values: Vector, order: Index, signs: Vector, sign: floa
 
 
 @compiled
-def select(state: State, rule: int, epsilon: float, floor: float, more: bool) -> int:
+def select(state: State, rule: int, pairs: bool | None, epsilon: float, floor: float, more: bool) -> int:
     """Judge the scores and choose the points of the next step if there is to be one; return why the run ends, or STEPS."""
-    verdict: int = rules.measure(state, rule, epsilon, floor)
-    if verdict == STEPS and more:
-        rules.choose(state, rule)
-    return verdict
+    reason: int = rules.measure(state, rule, epsilon, floor)
+    if reason == STEPS and more:
+        rules.choose(state, rule, pairs)
+    return reason
 
 
 @compiled
-def step(state: State, rule: int, cap: float, vectors: Vector, parts: Vector, ridge: float) -> bool:
+def step(state: State, rule: int, pairs: bool | None, cap: float, vectors: Vector, parts: Vector, ridge: float) -> bool:
     """Plan a step and change the weights and w; the scores are those of before. Return False if there is no step.
 
     Parameters
     ----------
-    vectors : (wanted, d) signed features of the wanted points
+    vectors : (chosen, d) signed features of the chosen points
     parts : (G, d) u_g, whose sum w is
     ridge : 1 / chi, or 0
     """
-    count, gram, hulls = state.counts[WANTED], state.gram, len(state.size)
+    count, gram, hulls = state.counts[CHOSEN], state.gram, len(state.size)
     for r in range(count):
         for s in range(r, count):
             gram[r, s] = gram[s, r] = np.dot(vectors[r], vectors[s])
         gram[r, r] += ridge
-        if rule == NEAREST:
-            point = state.wanted[r]
-            for g in range(hulls):
-                state.on[r, g] = np.dot(vectors[r], parts[g])
-                if ridge > 0.0 and state.position[point] >= 0 and state.begin[g] <= point < state.begin[g + 1]:
-                    state.on[r, g] += ridge * state.weight[state.position[point]]
-    if not rules.plan(state, rule, cap):
+        point = state.chosen[r]
+        for g in range(hulls if rule == NEAREST else 0):
+            state.products[r, g] = np.dot(vectors[r], parts[g])
+            if ridge > 0.0 and state.position[point] >= 0 and rules.hull_of(state.begin, point) == g:
+                state.products[r, g] += ridge * state.weight[state.position[point]]
+    if not rules.plan(state, rule, cap, pairs):
         return False
     for g in range(hulls):
-        part = parts[g]
-        if state.keep[g] != 1.0:
-            part *= state.keep[g]
-        for r in range(count):
-            if state.begin[g] <= state.wanted[r] < state.begin[g + 1] and state.coefs[r] != 0.0:
-                part += state.coefs[r] * vectors[r]
-        rules.move_support(state, g, cap)
+        parts[g] *= state.scale[g]
+    for r in range(count):
+        parts[rules.hull_of(state.begin, state.chosen[r])] += state.coefs[r] * vectors[r]
+    rules.move_support(state, cap)
     return True
 
 
 @compiled
-def take_scores(state: State, raw: Vector, order: Index, signs: Vector, parts: Vector, ridge: float) -> None:
+def settle(state: State, raw: Vector, order: Index, signs: Vector, parts: Vector, ridge: float, taken: int) -> None:
     """Set the scores from <w, x_i>, and what follows from scores: nearest and farthest points, <u_g, w>, <u_g, u_g>.
 
     Parameters
     ----------
     raw : (n,) <w, x_i> in the order of the data
     order, signs : (n,) the data's number of each of the solver's points, and its sign
+    taken : steps to count, 0 or 1
     """
     scores, capped = state.scores, len(state.closed) > 0
     for k in range(len(scores)):
         scores[k] = signs[k] * raw[order[k]]
     for g in range(len(state.size)):
         first, end = state.begin[g], state.begin[g + 1]
-        squares = 0.0
         for k in range(first, first + state.size[g]):
             scores[state.support[k]] += ridge * state.weight[k]
-            squares += state.weight[k] * state.weight[k]
         state.near[g] = first + np.argmin(scores[first:end] + state.closed[first:end] if capped else scores[first:end])
-        rules.look(state, g)
-        state.own[g] = np.dot(parts[g], parts[g]) + ridge * squares
-
-
-@compiled
-def settle(state: State, raw: Vector, order: Index, signs: Vector, parts: Vector, ridge: float) -> None:
-    """Take the scores after a step, and count it."""
-    take_scores(state, raw, order, signs, parts, ridge)
-    rules.finish(state)
+    rules.look(state, taken)
+    for g in range(len(state.size)):
+        squares = 0.0
+        for k in range(state.begin[g], state.begin[g] + state.size[g]):
+            squares += state.weight[k] * state.weight[k]
+        state.squared[g] = np.dot(parts[g], parts[g]) + ridge * squares

@@ -36,7 +36,7 @@ def extreme(values: Vector, cap: float) -> tuple[Index, Vector]:
 
 
 def face_extreme(values: Vector, weights: Vector, cap: float) -> tuple[Index, Vector]:
-    """The same over the smallest face that holds ``weights`` > 0: those at the cap stay, no other points come in.
+    """The same over the smallest face with ``weights`` > 0: those at the cap stay, no other points come in.
 
     Garber & Meshi, "Linear-memory and decomposition-invariant linearly convergent conditional gradient algorithm for
     structured polytopes" (2016): an away step to it needs no decomposition of the iterate into vertices.
@@ -110,11 +110,11 @@ class Hulls:
         if min(self.caps) >= 1.0:
             return [(np.array([point]), np.ones(1)) for point in chosen]
         scores = self.sign * sum(self.sign[point] * row_of(point) for point in chosen)
-        found = []
+        vertices = []
         for side, cap in zip(self.sides, self.caps, strict=True):
             places, weights = extreme(scores[side], cap)
-            found.append((side[places], weights))
-        return found
+            vertices.append((side[places], weights))
+        return vertices
 
     def delta(self) -> float:
         """Return a bound of delta, (19) of Kumar & Yildirim, half the largest |z|^2 over all vertices, from k(x, x)."""
@@ -125,13 +125,33 @@ class Hulls:
         return sum(nearest_on_hull(scores[side], cap) for side, cap in zip(self.sides, self.caps, strict=True))
 
     def far(self, scores: Vector, weights: Vector) -> float:
-        """Return the largest value over the vertices of the smallest face that holds ``weights``, (n,).
+        """Return the largest value over the vertices of the smallest face with ``weights``, (n,).
 
         Weights at their cap stay there; of whole hulls it is the largest score in use, class by class.
         """
         total = 0.0
         for side, cap in zip(self.sides, self.caps, strict=True):
             used = side[weights[side] > 0.0]
-            # a cap of 1 is implied by the sum: kept out of reach, no weight stays there
+            # a cap of 1 is implied by the sum and out of reach: no weight stays there
             total += farthest_on_face(scores[used], weights[used], cap if cap < 1.0 else 2.0)
         return total
+
+    def epsilons(self, scores: Vector, weights: Vector) -> tuple[float, float]:
+        """Return epsilon_+ and epsilon_- of Kumar & Yildirim, (10) and (11); infinite where w counts as zero.
+
+        scores, weights : (n,) y_i <w, phi(x_i)> and the weight of each point
+        """
+        norm = float(weights @ scores)
+        if norm <= self.floor:
+            return np.inf, np.inf
+        return 1.0 - self.near(scores) / norm, self.far(scores, weights) / norm - 1.0
+
+    def beyond(self, scores: Vector, weights: Vector, most: int) -> Index:
+        """Return the points without weight whose score is below the mean of their hull, the ``most`` lowest at most."""
+        below = np.concatenate([weights[side] @ scores[side] - scores[side] for side in self.sides])
+        points = np.concatenate(self.sides)
+        below[weights[points] > 0.0] = 0.0
+        if most < len(below):
+            lowest = np.argpartition(-below, most)[:most]
+            points, below = points[lowest], below[lowest]
+        return points[below > 0.0]

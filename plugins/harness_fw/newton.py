@@ -20,7 +20,7 @@ points, and there are as many pivots as the accuracy reached so far calls for. W
 all its kernel values are computed, block by block, and decide; if they say no, pivots are added where coordinates were
 most in error. So memory is some vectors of n, the matrix of the pivots and the coordinates of a sample, whatever the size
 of the core set.
-Where pivots (pivots.py) do not span the points, w = sum_i c_i phi(x_i) is kept by its coefficients and its products with
+Where pivots (pivots.py) do not span the points, w = sum_i c_i phi(x_i) is stored by its coefficients and its products with
 all points, and the optimum over a core set S, all weights free, is a linear system of |S| unknowns (O. Chapelle,
 "Training a support vector machine in the primal", Neural Computation 19, 2007):
 
@@ -169,8 +169,8 @@ class NewtonRun:
         if self.pivots is not None:
             info.update(pivots=len(self.pivots.index), residual=self.pivots.residual, exact_checks=self.checks)
         if status not in ("", "next", "spent", "done"):
-            found = f"epsilon = {rounds.epsilon:.2g} after {self.taken} rounds, {self.epsilon:.2g} was asked for"
-            info.update(status=status, stopped=f"{status}: {found}")
+            reason = f"epsilon = {rounds.epsilon:.2g} after {self.taken} rounds, {self.epsilon:.2g} is the target"
+            info.update(status=status, stopped=f"{status}: {reason}")
         return Iterate(
             dual_coef=coef,
             intercept=-rounds.threshold,
@@ -289,7 +289,7 @@ class Rounds:
         return np.asarray(scipy.linalg.solve(matrix, right, assume_a="pos", check_finite=False))
 
     def _conjugate(self) -> Vector:
-        """The same by conjugate gradients from w, as far as the gradient is small beside that of the first round."""
+        """The same by conjugate gradients from w, as far as the gradient is small compared with that of the first round."""
         features, support = self.features, self.support
         ridge, y = features.ridge, self.targets[support]
 

@@ -23,8 +23,8 @@ def slacks(targets: Vector, products: Vector, bias: float, out: Vector) -> None:
 def best_bias(targets: Vector, products: Vector, bias: float) -> float:
     """Return the b at which the slacks of both classes have the same sum: the least sum of squares.
 
-    sum y slack falls with b, in straight pieces: Newton's method on it ends in a piece, kept within an interval that
-    holds the root.
+    sum y slack falls with b, in straight pieces: Newton's method on it ends in a piece, within an interval that
+    contains the root.
     """
     low, high = -np.inf, np.inf
     for _ in range(_ROUNDS):

@@ -1,9 +1,9 @@
-"""Coordinates of a kernel's points along a few of them, the pivots, so that w itself can be kept.
+"""Coordinates of a kernel's points along a few of them, the pivots, so that w itself can be stored.
 
     z(x) = L^-1 k(B, x)      k(B, B) = L L'      k(x, x') = <z(x), z(x')> + <r(x), r(x')>
 
 r(x) is what the pivots B do not span of phi(x). With weights that sum to 1 over each of two hulls |r(w)| is at most twice
-the largest |r(x)|, so that no score <w, phi(x)> is off by more than twice the largest |r(x)|^2: where that is small beside
+the largest |r(x)|, so that no score <w, phi(x)> is off by more than twice the largest |r(x)|^2: where that is small compared with
 |w|^2 the problem in coordinates is the problem. The point with the largest |r(x)|^2 of a sample becomes the next pivot; where
 a sample has missed some that matter, another one takes its place.
 
@@ -88,14 +88,14 @@ class Pivots:
 
     def watch(self, points: Index) -> None:
         """Seek further pivots among ``points``, the first of them that fit into the sample; the pivots stay."""
-        found = len(self.index)
-        others = points[~np.isin(points, self.index)][: len(self._sample) - found]
+        count = len(self.index)
+        others = points[~np.isin(points, self.index)][: len(self._sample) - count]
         self._sample = np.concatenate([self.index, others])
         self._factor = np.empty((self._most, len(self._sample)))
-        self._factor[:found] = self.solve(self.kernel.block(self.index, self._sample))
-        self._left = self.kernel.diagonal()[self._sample] - (self._factor[:found] ** 2).sum(axis=0)
-        self._chosen = list(range(found))
-        self._left[:found] = 0.0
+        self._factor[:count] = self.solve(self.kernel.block(self.index, self._sample))
+        self._left = self.kernel.diagonal()[self._sample] - (self._factor[:count] ** 2).sum(axis=0)
+        self._chosen = list(range(count))
+        self._left[:count] = 0.0
 
     def solve(self, right: Any, *, transposed: bool = False) -> Any:
         """Return L^-1 ``right``, (d,) or (d, q); ``transposed``: with L'."""
@@ -111,7 +111,7 @@ class Pivots:
 class Coordinates:
     """Points along pivots, in place of the features of a linear kernel: the calls of ``harness.Features`` that take w.
 
-    No coordinates are kept: they are computed again from kernel values, which are counted, whenever they are asked for.
+    No coordinates are stored: they are computed again from kernel values, which are counted, whenever they are needed.
 
     Parameters
     ----------
@@ -136,10 +136,10 @@ class Coordinates:
 
     def scores(self, weights: Vector, out: Vector | None = None) -> Vector:
         """Return <z(x), weights> of all points, (n,), in ``out`` if given; n d evaluations."""
-        found = self.pivots.kernel.expand(self.expansion(weights), self._points)
+        scores = self.pivots.kernel.expand(self.expansion(weights), self._points)
         if out is None:
-            return found
-        out[:] = found
+            return scores
+        out[:] = scores
         return out
 
     def add(self, points: Index, coef: Vector, weights: Vector) -> Vector:

@@ -1,4 +1,4 @@
-"""The rules, compiled: which points a step is about and how far it goes; and what it does to the support.
+"""The rules, compiled: which points a step takes, how far it goes, and how it changes the support.
 
     FW        P. Kumar, E. A. Yildirim (2009), Algorithm 1: toward the vertex z of nearest points, or away from that of
               the farthest support vectors, whichever epsilon is larger
@@ -9,12 +9,13 @@
               the one with the larger difference of both scores
     NEAREST   S. S. Keerthi, S. K. Shevade, C. Bhattacharyya, K. R. K. Murthy, IEEE Transactions on Neural Networks 11(1),
               2000: Gilbert's segment and MDM's move at once, over a triangle or, in two hulls, over both segments;
-              with caps, the moves of both hulls at once, each by its own amount
+              with caps, the moves of both hulls at once, each by a separate amount
 
-A loop calls ``measure``, ``choose``, ``plan``, then ``move_support`` for each hull, changes its scores and finds ``near``,
-and calls ``look`` for each hull and ``finish``. How inner products and scores come about is the loop's own.
+A loop calls ``measure`` and ``choose``, computes ``gram``, and calls ``plan`` and ``move_support``; then it computes the new
+scores with ``near`` and calls ``look``. The argument ``pairs`` of the compiled functions is None for FW and
+GILBERT, else True: numba leaves out the branches of the other rules, so that a solver compiles no other rules.
 
-Points are in an order of the solver's own, the points of hull 0 first, then those of hull 1 (polytope-distance has
+Points are in the solver's order, the points of hull 0 first, then those of hull 1 (polytope-distance has
 hull 0 alone), and everything is signed: s is the label, or 1 in polytope-distance,
 
     row_i[l] = s_i s_l k(x_i, x_l)        scores[l] = s_l <w, phi(x_l)> = sum_i weight_i row_i[l]
@@ -25,13 +26,13 @@ largest one among the support, and w = u_0 + u_1 is the sum of the hulls' signed
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from harness import RowCache
 from harness.support.arrays import Index, Vector
-from harness.support.jit import compiled, inlined, inner
+from harness.support.jit import compiled, inner
 
 # the rules
 FW, GILBERT, PAIRWISE, MDM, NEAREST = range(5)
@@ -40,14 +41,14 @@ STEPS, DONE, MISSING, TOUCHING, STALLED = range(5)
 # places in State.figures: |w|^2, epsilon_+, epsilon_-, the least epsilon and the least |w|^2 so far
 NORM, PLUS, MINUS, LEAST, SHORTEST = range(5)
 # kinds of steps and their places in State.counts, after TAKEN; IDLE: iterations in a row that made neither |w|^2
-# nor epsilon smaller than ever; KIND: the kind of the last step, WANTED: points it is about, READ: rows read
-TAKEN, ADD, DECREASE, DROP, PAIR, SWAP, BOTH, IDLE, KIND, WANTED, READ = range(11)
+# nor epsilon smaller than ever; KIND: the kind of the last step, CHOSEN: points it takes, READ: rows read
+TAKEN, ADD, DECREASE, DROP, PAIR, SWAP, BOTH, IDLE, KIND, CHOSEN, READ = range(11)
 KINDS = ("", "add", "decrease", "drop", "pair", "swap", "both")
-# what a step does to a wanted point besides its change: nothing, out of the support, to the cap
+# effect of a step on a chosen point besides its change: none, out of the support, to the cap
 FREE, OUT, CAPPED = range(3)
 
 SEGMENT = 512  # scores updated and searched at a time: they and the rows stay in the first-level cache
-MOST = 4  # points that a step is about, at most
+MOST = 4  # points of a step, at most
 _FLAT = 1e-14  # determinant over the product of the squared lengths below which two directions are one
 _NONE = 0  # a kind: there is no step
 _PATIENCE = 1000  # idle iterations that show rounding at work, beyond _PATIENCE_EACH for each support vector
@@ -61,7 +62,6 @@ class State(NamedTuple):
     scores : (n,) s_l <w, phi(x_l)>
     parts : (2, n) s_l <u_g, phi(x_l)> for the rule NEAREST on two hulls, whose sum the scores are; else (0, 0)
     closed : (n,) inf where a weight is at its cap, else 0; (0,) if weights have no cap
-    diagonal : (n,) k(x_l, x_l); read only
     rows : (capacity, n) signed rows; read only for the loops
     slot : (n,) place of a point's row in ``rows``, -1 if it is not there; read only for the loops
     used : (capacity,) iteration that last used the row in each place
@@ -71,20 +71,20 @@ class State(NamedTuple):
     size : (G,) support vectors of each hull
     near, far : (G,) point with the smallest score below its cap, support vector with the largest score
     mean : (G,) <u_g, w>
-    own : (G,) <u_g, u_g>, for NEAREST
-    wanted : (MOST,) the points the next step is about; counts[WANTED] of them
-    gram : (MOST, MOST) signed kernel values between the wanted points
-    on : (MOST, 2) signed <u_g, x> of the wanted points, for NEAREST
-    coefs, ends : (MOST,) what the step adds to the weight of a wanted point; FREE, OUT or CAPPED
-    keep : (G,) what the step multiplies the weights of a hull by, before it adds
+    squared : (G,) <u_g, u_g>, for NEAREST
+    chosen : (MOST,) points of the next step; counts[CHOSEN] of them
+    gram : (MOST, MOST) signed kernel values between the chosen points
+    products : (MOST, 2) signed <u_g, x> of the chosen points, for NEAREST
+    at, have : (MOST,) scores and weights of the chosen points
+    coefs, ends : (MOST,) what the step adds to the weight of a chosen point; FREE, OUT or CAPPED
+    scale : (G,) factor of the weights of a hull, before the step adds
     figures, counts : see the constants of this module
-    scratch : (3 SEGMENT / 2,)
+    scratch : (3 SEGMENT / 2,) for scores in use
     """
 
     scores: Vector
     parts: Vector
     closed: Vector
-    diagonal: Vector
     rows: Vector
     slot: Index
     used: Index
@@ -96,80 +96,62 @@ class State(NamedTuple):
     near: Index
     far: Index
     mean: Vector
-    own: Vector
-    wanted: Index
+    squared: Vector
+    chosen: Index
     gram: Vector
-    on: Vector
+    products: Vector
+    at: Vector
+    have: Vector
     coefs: Vector
     ends: Index
-    keep: Vector
+    scale: Vector
     figures: Vector
     counts: Index
     scratch: Vector
 
 
-def new_state(diagonal: Vector, begin: Index, buffer: RowCache, *, parts: bool = False, capped: bool = False) -> State:
+def new_state(begin: Index, buffer: RowCache, *, parts: bool = False, capped: bool = False) -> State:
     """Return a state without support, on the rows of ``buffer``."""
-    n, hulls = len(diagonal), len(begin) - 1
-    return State(
-        scores=np.zeros(n),
-        parts=np.zeros((2, n) if parts else (0, 0)),
-        closed=np.zeros(n if capped else 0),
-        diagonal=diagonal,
-        rows=buffer.rows,
-        slot=buffer.slot_of,
-        used=buffer.last_used,
-        begin=np.asarray(begin, dtype=np.int64),
-        support=np.zeros(n, dtype=np.int64),
-        weight=np.zeros(n),
-        position=np.full(n, -1, dtype=np.int64),
-        size=np.zeros(hulls, dtype=np.int64),
-        near=np.zeros(hulls, dtype=np.int64),
-        far=np.zeros(hulls, dtype=np.int64),
-        mean=np.zeros(hulls),
-        own=np.zeros(hulls),
-        wanted=np.zeros(MOST, dtype=np.int64),
-        gram=np.zeros((MOST, MOST)),
-        on=np.zeros((MOST, 2)),
-        coefs=np.zeros(MOST),
-        ends=np.zeros(MOST, dtype=np.int64),
-        keep=np.ones(hulls),
-        figures=np.array([0.0, 0.0, 0.0, np.inf, np.inf]),
-        counts=np.zeros(11, dtype=np.int64),
-        scratch=np.empty(SEGMENT + SEGMENT // 2),
-    )
+    n, hulls = buffer.n, len(begin) - 1
+    floats = {"scores": n, "weight": n, "mean": hulls, "squared": hulls, "scale": hulls, "gram": (MOST, MOST)}
+    floats |= {"products": (MOST, 2), "at": MOST, "have": MOST, "coefs": MOST, "scratch": SEGMENT + SEGMENT // 2}
+    floats |= {"parts": (2, n) if parts else (0, 0), "closed": n if capped else 0}
+    integers = {"support": n, "size": hulls, "near": hulls, "far": hulls, "chosen": MOST, "ends": MOST, "counts": 11}
+    arrays: dict[str, Any] = {name: np.zeros(shape) for name, shape in floats.items()}
+    arrays |= {name: np.zeros(shape, dtype=np.int64) for name, shape in integers.items()}
+    figures, position = np.array([0.0, 0.0, 0.0, np.inf, np.inf]), np.full(n, -1, dtype=np.int64)
+    rows = {"rows": buffer.rows, "slot": buffer.slot_of, "used": buffer.last_used}
+    return State(begin=np.asarray(begin, dtype=np.int64), figures=figures, position=position, **rows, **arrays)
 
 
-# -- which points a step is about ------------------------------------------------------------------
+# -- which points a step takes ------------------------------------------------------------------------
 
 
-@inlined
+@inner
 def measure(state: State, rule: int, epsilon: float, floor: float) -> int:
     """Set epsilon_+ and epsilon_-, (10) and (11) of Kumar & Yildirim; return STEPS unless there is a reason to end.
 
     With caps epsilon_+ is a bound of both instead: as all weight moves by 1 at most, no point of a reduced hull is
-    more than <w, far - near> better or worse than the hull's own.
+    more than <w, far - near> better or worse than that of the hull.
     """
-    scores, figures, counts = state.scores, state.figures, state.counts
+    scores, figures, counts, capped = state.scores, state.figures, state.counts, len(state.closed) > 0
     norm = figures[NORM]
+    if norm <= floor:
+        return TOUCHING
     toward = apart = between = 0.0
     for g in range(len(state.size)):
         near, far = scores[state.near[g]], scores[state.far[g]]
         toward += near
         apart += far
-        if len(state.closed) > 0 and far > near and state.closed[state.near[g]] == 0.0:
-            between += far - near
-    if norm <= floor:
-        return TOUCHING
-    plus, minus = 1.0 - toward / norm, apart / norm - 1.0 if rule != GILBERT else 0.0
-    if len(state.closed) > 0:
-        plus, minus = between / norm, 0.0
-    figures[PLUS], figures[MINUS] = plus, minus
-    if max(plus, minus) <= epsilon:
+        if capped and state.closed[state.near[g]] == 0.0:
+            between += max(0.0, far - near)
+    figures[PLUS] = between / norm if capped else 1.0 - toward / norm
+    figures[MINUS] = 0.0 if capped or rule == GILBERT else apart / norm - 1.0
+    worst = max(figures[PLUS], figures[MINUS])
+    if worst <= epsilon:
         return DONE
-    if max(plus, minus) < figures[LEAST]:
-        figures[LEAST] = max(plus, minus)
-        counts[IDLE] = 0
+    if worst < figures[LEAST]:
+        figures[LEAST], counts[IDLE] = worst, 0
     return STALLED if stalled(rule, toward, counts, state.size.sum()) else STEPS
 
 
@@ -177,45 +159,39 @@ def measure(state: State, rule: int, epsilon: float, floor: float) -> int:
 def stalled(rule: int, toward: float, counts: Index, support: int) -> bool:
     """Return whether rounding is at work, or Gilbert's rule is too slow for hulls so near; ``toward``: <w, z>."""
     blind = rule == GILBERT and toward <= 0.0 and counts[TAKEN] >= _BLIND
-    return bool(blind or counts[IDLE] > patience(support))
+    return bool(blind or counts[IDLE] > _PATIENCE + _PATIENCE_EACH * support)
 
 
-@compiled
-def patience(support: int) -> int:
-    """Return the idle iterations in a row that show rounding at work, with that many support vectors."""
-    return _PATIENCE + _PATIENCE_EACH * support
-
-
-@inlined
-def choose(state: State, rule: int) -> None:
-    """Write the points that the next step is about to ``wanted``, and its kind as far as it is known."""
-    wanted, counts, scores = state.wanted, state.counts, state.scores
-    hulls, capped = len(state.size), len(state.closed) > 0
-    if rule in (FW, GILBERT):
+@inner
+def choose(state: State, rule: int, pairs: bool | None) -> None:
+    """Write the points of the next step to ``chosen``, and its kind as far as it is determined."""
+    if pairs is None:
         leave = rule == FW and not state.figures[PLUS] > state.figures[MINUS]
-        for g in range(hulls):
-            wanted[g] = state.far[g] if leave else state.near[g]
-        counts[WANTED], counts[KIND] = hulls, DECREASE if leave else ADD
-        return
-    if rule == NEAREST and not capped:
+        for g in range(len(state.size)):
+            state.chosen[g] = state.far[g] if leave else state.near[g]
+        state.counts[CHOSEN], state.counts[KIND] = len(state.size), DECREASE if leave else ADD
+    elif rule == NEAREST and len(state.closed) == 0:
         _choose_both(state)
-        return
+    else:
+        _choose_pairs(state, rule == MDM)
+
+
+@inner
+def _choose_pairs(state: State, one: bool) -> None:
+    """Choose the nearest and the farthest point of each hull, or of the ``one`` with the larger difference of both."""
     count, widest = 0, 0.0
-    for g in range(hulls):
+    for g in range(len(state.size)):
         near, far = state.near[g], state.far[g]
-        width = scores[far] - scores[near]
-        if not width > 0.0 or (capped and state.closed[near] > 0.0):
+        width = state.scores[far] - state.scores[near]
+        if not width > 0.0 or (len(state.closed) > 0 and state.closed[near] > 0.0) or (one and width <= widest):
             continue
-        if rule == MDM:
-            if width <= widest:
-                continue
-            widest, count = width, 0
-        wanted[count], wanted[count + 1] = near, far
+        widest, count = width, 0 if one else count
+        state.chosen[count], state.chosen[count + 1] = near, far
         count += 2
-    counts[WANTED], counts[KIND] = count, PAIR
+    state.counts[CHOSEN], state.counts[KIND] = count, PAIR
 
 
-@inlined
+@inner
 def _choose_both(state: State) -> None:
     """Keerthi et al.: the point that violates most to go to, the support vector that does to leave, in any hull.
 
@@ -228,121 +204,112 @@ def _choose_both(state: State) -> None:
             toward, to = state.mean[g] - state.scores[state.near[g]], g
         if state.size[g] > 1 and state.scores[state.far[g]] - state.mean[g] > away:
             away, off = state.scores[state.far[g]] - state.mean[g], g
-    state.wanted[0] = state.near[to]
-    state.counts[WANTED], state.counts[KIND] = 1, ADD
-    if off >= 0:
-        state.wanted[1] = state.far[off]
-        state.counts[WANTED] = 2
-
-
-@inlined
-def move_support(state: State, g: int, cap: float) -> None:
-    """Change the weights of hull g as planned; a weight of 0 leaves the support.
-
-    To be called before the new scores are searched for ``near``: which weights are at their cap changes here.
-    """
-    first, keep = state.begin[g], state.keep[g]
-    support, weight, position = state.support, state.weight, state.position
-    end = first + state.size[g]
-    k = first
-    while keep != 1.0 and k < end:
-        weight[k] *= keep
-        if weight[k] > 0.0:
-            k += 1
-        else:
-            end = _remove(support, weight, position, k, end)
-    for r in range(state.counts[WANTED]):
-        point, change = state.wanted[r], state.coefs[r]
-        if hull_of(state.begin, point) != g or change == 0.0:
-            continue
-        if position[point] < 0:
-            support[end], weight[end], position[point] = point, 0.0, end
-            end += 1
-        place = position[point]
-        value = weight[place] + change
-        value = 0.0 if state.ends[r] == OUT else cap if state.ends[r] == CAPPED else value
-        weight[place] = value
-        if len(state.closed) > 0:
-            state.closed[point] = np.inf if value >= cap else 0.0
-        if value <= 0.0:
-            end = _remove(support, weight, position, place, end)
-    state.size[g] = end - first
-    if end - first == 1:
-        weight[first] = 1.0  # rounding must not open a way out of the only vertex
+    state.chosen[0], state.chosen[1] = state.near[to], state.far[off]
+    state.counts[CHOSEN], state.counts[KIND] = 2 if off >= 0 else 1, ADD
 
 
 @inner
-def _remove(support: Index, weight: Vector, position: Index, place: int, end: int) -> int:
-    """Take the support vector at ``place`` out; the last one of its hull comes there. Return the new end."""
-    last = support[end - 1]
-    position[support[place]] = -1
-    if place < end - 1:
-        support[place], weight[place] = last, weight[end - 1]
-        position[last] = place
-    return end - 1
+def move_support(state: State, cap: float) -> None:
+    """Change the weights as planned; a weight of 0 leaves the support.
+
+    To be called before the new scores are searched for ``near``: which weights are at their cap changes here.
+    """
+    support, weight, position, counts = state.support, state.weight, state.position, state.counts
+    for g in range(len(state.size)):
+        first, scale = state.begin[g], state.scale[g]
+        k = first
+        while scale != 1.0 and k < first + state.size[g]:
+            weight[k] *= scale
+            if weight[k] > 0.0:
+                k += 1
+            else:
+                _remove(state, g, k)
+        for r in range(counts[CHOSEN]):
+            point, change = state.chosen[r], state.coefs[r]
+            if hull_of(state.begin, point) != g or change == 0.0:
+                continue
+            if position[point] < 0:
+                end = first + state.size[g]
+                support[end], weight[end], position[point] = point, 0.0, end
+                state.size[g] += 1
+            place = position[point]
+            value = weight[place] + change
+            weight[place] = 0.0 if state.ends[r] == OUT else cap if state.ends[r] == CAPPED else value
+            if len(state.closed) > 0:
+                state.closed[point] = np.inf if weight[place] >= cap else 0.0
+            if weight[place] <= 0.0:
+                _remove(state, g, place)
+        if state.size[g] == 1:
+            weight[first] = 1.0  # rounding must not open a way out of the only vertex
+
+
+@inner
+def _remove(state: State, g: int, place: int) -> None:
+    """Take the support vector at ``place`` out of hull g; the last one comes there."""
+    state.size[g] -= 1
+    end = state.begin[g] + state.size[g]
+    last = state.support[end]
+    state.position[state.support[place]] = -1
+    if place < end:
+        state.support[place], state.weight[place] = last, state.weight[end]
+        state.position[last] = place
 
 
 @compiled
-def look(state: State, g: int) -> None:
-    """Set ``far``, ``mean`` and ``own`` of hull g from the scores and weights as they are.
+def look(state: State, taken: int) -> None:
+    """Set ``far``, ``mean``, ``squared`` and |w|^2 from the scores and weights as they are, and count ``taken`` steps, 0 or 1.
 
     Of equal scores the first point is the farthest.
     """
-    first, highest, farthest, mean, own = state.begin[g], -np.inf, -1, 0.0, 0.0
-    split = len(state.parts) > 0 and state.parts.shape[1] > 0
-    for k in range(first, first + state.size[g]):
-        i = state.support[k]
-        score = state.scores[i]
-        mean += state.weight[k] * score
-        if split:
-            own += state.weight[k] * state.parts[g, i]
-        if score > highest or (score == highest and i < farthest):
-            highest, farthest = score, i
-    state.far[g], state.mean[g], state.own[g] = farthest, mean, own if split else mean
-
-
-@compiled
-def finish(state: State) -> None:
-    """Set |w|^2 and count the step."""
-    norm, figures, counts = state.mean.sum(), state.figures, state.counts
-    counts[IDLE] = 0 if norm < figures[SHORTEST] else counts[IDLE] + 1
-    figures[NORM], figures[SHORTEST] = norm, min(norm, figures[SHORTEST])
-    counts[TAKEN] += 1
-    counts[counts[KIND]] += 1
+    figures, counts, split, norm = state.figures, state.counts, state.parts.shape[1] > 0, 0.0
+    for g in range(len(state.size)):
+        first, highest, farthest, mean, squared = state.begin[g], -np.inf, -1, 0.0, 0.0
+        for k in range(first, first + state.size[g]):
+            i = state.support[k]
+            score = state.scores[i]
+            mean += state.weight[k] * score
+            if split:
+                squared += state.weight[k] * state.parts[g, i]
+            if score > highest or (score == highest and i < farthest):
+                highest, farthest = score, i
+        state.far[g], state.mean[g], state.squared[g] = farthest, mean, squared if split else mean
+        norm += mean
+    figures[NORM] = norm
+    if taken > 0:
+        counts[IDLE] = 0 if norm < figures[SHORTEST] else counts[IDLE] + 1
+        figures[SHORTEST] = min(norm, figures[SHORTEST])
+        counts[TAKEN] += 1
+        counts[counts[KIND]] += 1
 
 
 # -- how far it goes: exact line searches, and the best point of a triangle or rectangle ----------
 
 
-@inlined
-def plan(state: State, rule: int, cap: float) -> bool:
-    """Write the step to ``keep``, ``coefs``, ``ends`` and its kind, from ``gram`` and ``on``; False if there is none.
+@inner
+def plan(state: State, rule: int, cap: float, pairs: bool | None) -> bool:
+    """Write the step to ``scale``, ``coefs``, ``ends`` and its kind, from ``gram`` and ``products``; False if there is none.
 
     Parameters
     ----------
     cap : upper bound of a weight; at least 1 if there is none
     """
-    keep, coefs, ends, gram, counts = state.keep, state.coefs, state.ends, state.gram, state.counts
-    wanted, count, size = state.wanted, counts[WANTED], state.size
-    keep[:] = 1.0
-    coefs[:] = 0.0
-    ends[:] = FREE
-    at, have = state.scratch[:MOST], state.scratch[MOST : 2 * MOST]  # scores and weights of the wanted points
+    count = state.counts[CHOSEN]
+    state.scale[:] = 1.0
+    for r in range(MOST):
+        state.coefs[r], state.ends[r] = 0.0, FREE
     for r in range(count):
-        at[r] = state.scores[wanted[r]]
-        place = state.position[wanted[r]]
-        have[r] = state.weight[place] if place >= 0 else 0.0
-    if rule in (FW, GILBERT):
-        kind = _vertex(counts[KIND] == DECREASE, state.figures[NORM], at[:count], have, gram, size, keep, coefs, ends)
+        place = state.position[state.chosen[r]]
+        state.at[r] = state.scores[state.chosen[r]]
+        state.have[r] = state.weight[place] if place >= 0 else 0.0
+    if pairs is None:
+        kind = _vertex(state)
     elif rule == NEAREST and len(state.closed) == 0:
-        to = hull_of(state.begin, wanted[0])
-        off = hull_of(state.begin, wanted[1]) if count > 1 else -1
-        kind = _both(to, off, at, have, gram, state.on, state.mean, state.own, size, keep, coefs, ends)
+        kind = _both(state)
     elif rule == NEAREST and count == 4:
-        kind = _two_pairs(at, have, gram, cap, coefs, ends)
+        kind = _two_pairs(state, cap)
     else:
-        kind = _pairs(at[:count], have, gram, cap, coefs, ends)
-    counts[KIND] = kind
+        kind = _pairs(state, cap)
+    state.counts[KIND] = kind
     return bool(kind != _NONE)
 
 
@@ -359,26 +326,17 @@ def _room(size: int, weight: float) -> float:
 
 
 @inner
-def _vertex(
-    leave: bool,
-    norm: float,
-    at: Vector,
-    have: Vector,
-    gram: Vector,
-    size: Index,
-    keep: Vector,
-    coefs: Vector,
-    ends: Index,
-) -> int:
+def _vertex(state: State) -> int:
     """Exact line search along d = z - w or b = w - y, lines 15-26 of Algorithm 1: one point of each hull."""
+    leave, norm, count = state.counts[KIND] == DECREASE, state.figures[NORM], state.counts[CHOSEN]
     score = vertex_norm = 0.0
     room = np.inf if leave else 1.0
-    for r in range(len(at)):
-        score += at[r]
-        for s in range(len(at)):
-            vertex_norm += gram[r, s]
+    for r in range(count):
+        score += state.at[r]
+        for s in range(count):
+            vertex_norm += state.gram[r, s]
         if leave:
-            room = min(room, _room(size[r], have[r]))
+            room = min(room, _room(state.size[r], state.have[r]))
     slope = score - norm if leave else norm - score
     length = norm - 2.0 * score + vertex_norm
     step = slope / length if length > 0.0 else np.inf
@@ -386,11 +344,11 @@ def _vertex(
     step = room if full else step
     if not 0.0 < step < np.inf:
         return _NONE
-    keep[:] = 1.0 + step if leave else 1.0 - step
-    for r in range(len(at)):
-        coefs[r] = -step if leave else step
-        if leave and full and _room(size[r], have[r]) == room:
-            ends[r] = OUT
+    state.scale[:] = 1.0 + step if leave else 1.0 - step
+    for r in range(count):
+        state.coefs[r] = -step if leave else step
+        if leave and full and _room(state.size[r], state.have[r]) == room:
+            state.ends[r] = OUT
     return (DROP if full else DECREASE) if leave else ADD
 
 
@@ -402,7 +360,7 @@ def _pair_room(to: float, off: float, cap: float) -> float:
 
 @inner
 def _set_pair(r: int, step: float, have: Vector, cap: float, coefs: Vector, ends: Index) -> bool:
-    """Write the move of ``step`` from the (r + 1)-th wanted point to the r-th; return whether it ends at a bound."""
+    """Write the move of ``step`` from the (r + 1)-th chosen point to the r-th; return whether it ends at a bound."""
     coefs[r], coefs[r + 1] = step, -step
     if cap < 1.0 and step >= cap - have[r]:
         ends[r] = CAPPED
@@ -412,89 +370,81 @@ def _set_pair(r: int, step: float, have: Vector, cap: float, coefs: Vector, ends
 
 
 @inner
-def _pairs(at: Vector, have: Vector, gram: Vector, cap: float, coefs: Vector, ends: Index) -> int:
+def _pairs(state: State, cap: float) -> int:
     """Exact line search along the sum of the pairs' directions: one amount of weight for all of them."""
+    at, have, gram, count = state.at, state.have, state.gram, state.counts[CHOSEN]
     slope = length = 0.0
     room = np.inf
-    for r in range(0, len(at), 2):
+    for r in range(0, count, 2):
         slope += at[r + 1] - at[r]
         room = min(room, _pair_room(have[r], have[r + 1], cap))
-        for s in range(0, len(at), 2):
+        for s in range(0, count, 2):
             length += gram[r, s] - gram[r, s + 1] - gram[r + 1, s] + gram[r + 1, s + 1]
     step = min(slope / length, room) if length > 0.0 else room
     if not 0.0 < step < np.inf:
         return _NONE
     kind = PAIR
-    for r in range(0, len(at), 2):
-        if _set_pair(r, step, have, cap, coefs, ends):
+    for r in range(0, count, 2):
+        if _set_pair(r, step, have, cap, state.coefs, state.ends):
             kind = SWAP
     return kind
 
 
 @inner
-def _two_pairs(at: Vector, have: Vector, gram: Vector, cap: float, coefs: Vector, ends: Index) -> int:
+def _two_pairs(state: State, cap: float) -> int:
     """The best point of the rectangle that the moves of both hulls span."""
+    at, have, gram = state.at, state.have, state.gram
     aa = gram[0, 0] - 2.0 * gram[0, 1] + gram[1, 1]
     bb = gram[2, 2] - 2.0 * gram[2, 3] + gram[3, 3]
     ab = gram[0, 2] - gram[0, 3] - gram[1, 2] + gram[1, 3]
-    room, other_room = _pair_room(have[0], have[1], cap), _pair_room(have[2], have[3], cap)
-    a, b = best_in_rectangle(at[1] - at[0], at[3] - at[2], aa, bb, ab, room, other_room)
+    width, height = _pair_room(have[0], have[1], cap), _pair_room(have[2], have[3], cap)
+    a, b = best_in_rectangle(at[1] - at[0], at[3] - at[2], aa, bb, ab, width, height)
     if not 0.0 < a + b < np.inf:
         return _NONE
-    bound = a > 0.0 and _set_pair(0, a, have, cap, coefs, ends)
-    other_bound = b > 0.0 and _set_pair(2, b, have, cap, coefs, ends)
+    bound = a > 0.0 and _set_pair(0, a, have, cap, state.coefs, state.ends)
+    other_bound = b > 0.0 and _set_pair(2, b, have, cap, state.coefs, state.ends)
     if a > 0.0 and b > 0.0:
         return BOTH
     return SWAP if bound or other_bound else PAIR
 
 
 @inner
-def _both(
-    g: int,
-    h: int,
-    at: Vector,
-    have: Vector,
-    gram: Vector,
-    on: Vector,
-    mean: Vector,
-    own: Vector,
-    size: Index,
-    keep: Vector,
-    coefs: Vector,
-    ends: Index,
-) -> int:
+def _both(state: State) -> int:
     """Keerthi et al.: Gilbert's segment toward x in hull g and MDM's move away from y in hull h, if h >= 0.
 
     In one hull they span the triangle of u, x and u + weight_y (x - y); in two, hull h's point moves away from y on
-    its own segment.
+    its segment.
     """
+    at, gram, on, mean, squared = state.at, state.gram, state.products, state.mean, state.squared
+    scale, coefs = state.scale, state.coefs
+    g = hull_of(state.begin, state.chosen[0])
+    h = hull_of(state.begin, state.chosen[1]) if state.counts[CHOSEN] > 1 else -1
     p = mean[g] - at[0]
-    aa = gram[0, 0] - 2.0 * on[0, g] + own[g]
+    aa = gram[0, 0] - 2.0 * on[0, g] + squared[g]
     if h < 0:
         a, b = _along(p, aa, 1.0), 0.0
-        keep[g], coefs[0] = 1.0 - a, a
+        scale[g], coefs[0] = 1.0 - a, a
         full, last = False, ADD
     elif h == g:
-        weight = have[1]
+        weight = state.have[1]
         q = weight * (at[1] - at[0])
         bb = weight * weight * (gram[0, 0] - 2.0 * gram[0, 1] + gram[1, 1])
         ab = weight * (gram[0, 0] - gram[0, 1] - on[0, g] + on[1, g])
         a, share = best_in_triangle(p, q, aa, bb, ab)
         b, full = weight * share, a + share >= 1.0
-        keep[g], coefs[0], coefs[1] = 1.0 - a, a + b, -b
+        scale[g], coefs[0], coefs[1] = 1.0 - a, a + b, -b
         last = SWAP if full else PAIR
     else:
-        room = _room(size[h], have[1])
-        bb = gram[1, 1] - 2.0 * on[1, h] + own[h]
-        # <u_g, u_h> = mean_0 - own_0
-        ab = on[0, h] - gram[0, 1] - (mean[0] - own[0]) + on[1, g]
+        room = _room(state.size[h], state.have[1])
+        bb = gram[1, 1] - 2.0 * on[1, h] + squared[h]
+        # <u_g, u_h> = mean_0 - squared_0
+        ab = on[0, h] - gram[0, 1] - (mean[0] - squared[0]) + on[1, g]
         a, b = best_in_rectangle(p, at[1] - mean[h], aa, bb, ab, 1.0, room)
         full = b >= room
-        keep[g], coefs[0] = 1.0 - a, a
-        keep[h], coefs[1] = 1.0 + b, -b
+        scale[g], coefs[0], scale[h], coefs[1] = 1.0 - a, a, 1.0 + b, -b
         last = DROP if full else DECREASE
     if full:
-        ends[1] = OUT
+        state.ends[1] = OUT
     if not 0.0 < a + b < np.inf:
         return _NONE
     return ADD if b == 0.0 else last if a == 0.0 else BOTH
@@ -513,21 +463,26 @@ def _decrease(a: float, b: float, p: float, q: float, aa: float, bb: float, ab: 
     return a * (p - 0.5 * aa * a - ab * b) + b * (q - 0.5 * bb * b)
 
 
+@inner
+def _inside(p: float, q: float, aa: float, bb: float, ab: float) -> tuple[float, float]:
+    """Return the (a, b) that maximises p a + q b - 1/2 (aa a^2 + 2 ab a b + bb b^2), or (-1, -1) if it is not unique."""
+    determinant = aa * bb - ab * ab
+    if not determinant > _FLAT * aa * bb:
+        return -1.0, -1.0
+    return (p * bb - q * ab) / determinant, (q * aa - p * ab) / determinant
+
+
 @compiled
 def best_in_triangle(p: float, q: float, aa: float, bb: float, ab: float) -> tuple[float, float]:
     """Return (a, b) >= 0 with a + b <= 1 that maximises p a + q b - 1/2 (aa a^2 + 2 ab a b + bb b^2)."""
-    determinant = aa * bb - ab * ab
-    if determinant > _FLAT * aa * bb:
-        a, b = (p * bb - q * ab) / determinant, (q * aa - p * ab) / determinant
-        if a >= 0.0 and b >= 0.0 and a + b <= 1.0:
-            return a, b
-    best_a, best_b = _along(p, aa, 1.0), 0.0
-    best = _decrease(best_a, 0.0, p, q, aa, bb, ab)
-    share = _along(p - ab - q + bb, aa - 2.0 * ab + bb, 1.0)
-    for a, b in ((0.0, _along(q, bb, 1.0)), (share, 1.0 - share)):
-        found = _decrease(a, b, p, q, aa, bb, ab)
-        if found > best:
-            best, best_a, best_b = found, a, b
+    best_a, best_b = _inside(p, q, aa, bb, ab)
+    if best_a >= 0.0 and best_b >= 0.0 and best_a + best_b <= 1.0:
+        return best_a, best_b
+    share, best = _along(p - ab - q + bb, aa - 2.0 * ab + bb, 1.0), -np.inf
+    for a, b in ((_along(p, aa, 1.0), 0.0), (0.0, _along(q, bb, 1.0)), (share, 1.0 - share)):
+        gain = _decrease(a, b, p, q, aa, bb, ab)
+        if gain > best:
+            best, best_a, best_b = gain, a, b
     return best_a, best_b
 
 
@@ -536,20 +491,14 @@ def best_in_rectangle(
     p: float, q: float, aa: float, bb: float, ab: float, width: float, height: float
 ) -> tuple[float, float]:
     """Return (a, b) in [0, width] x [0, height] that maximises p a + q b - 1/2 (aa a^2 + 2 ab a b + bb b^2)."""
-    determinant = aa * bb - ab * ab
-    if determinant > _FLAT * aa * bb:
-        a, b = (p * bb - q * ab) / determinant, (q * aa - p * ab) / determinant
-        if 0.0 <= a <= width and 0.0 <= b <= height:
-            return a, b
-    best_a, best_b = _along(p, aa, width), 0.0
-    best = _decrease(best_a, 0.0, p, q, aa, bb, ab)
-    edges = (
-        (0.0, _along(q, bb, height)),
-        (width, _along(q - ab * width, bb, height)),
-        (_along(p - ab * height, aa, width), height),
-    )
-    for a, b in edges:
-        found = _decrease(a, b, p, q, aa, bb, ab)
-        if found > best:
-            best, best_a, best_b = found, a, b
+    best_a, best_b = _inside(p, q, aa, bb, ab)
+    if 0.0 <= best_a <= width and 0.0 <= best_b <= height:
+        return best_a, best_b
+    best = -np.inf
+    low, left = _along(p, aa, width), _along(q, bb, height)
+    right, top = _along(q - ab * width, bb, height), _along(p - ab * height, aa, width)
+    for a, b in ((low, 0.0), (0.0, left), (width, right), (top, height)):
+        gain = _decrease(a, b, p, q, aa, bb, ab)
+        if gain > best:
+            best, best_a, best_b = gain, a, b
     return best_a, best_b

@@ -1,4 +1,4 @@
-"""The solvers on kept scores: what a user sets, and when they yield.
+"""The solvers on stored scores: what a user sets, and when they yield.
 
 One generator serves them all; a solver is the rule that chooses points and step, see rules.py. Each stops when
 epsilon = max(epsilon_+, epsilon_-) of Kumar & Yildirim, (10) and (11), is at most its parameter: the margin is then at
@@ -10,7 +10,7 @@ a reduced hull both are those of composed points and of the face that the hull's
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
@@ -47,7 +47,7 @@ class HullDescent(HullSolver):
 
     rule : of rules.py, by name
     composes : whether the rule's vertices on a reduced hull are composed of many points
-    bounded : formulations for which Theorem 3.1 holds
+    bounded : formulations of Theorem 3.1
     """
 
     solves = (L2SVC, HardMargin, ReducedHull, PolytopeDistance)
@@ -58,14 +58,15 @@ class HullDescent(HullSolver):
     stride: int | None = parameter(
         None, "iterations between two yields at most; none: some milliseconds of them, after 1, 2, 4 ...", ge=1
     )
+
     explicit_w: bool | None = parameter(
         None,
-        "linear kernel: keep w, and compute all scores by one pass over the points an iteration instead of updating "
+        "linear kernel: store w, and compute all scores by one pass over the points an iteration instead of updating "
         "them from kernel rows; none: where that is quicker",
     )
 
     def skip(self, problem: ProblemSummary) -> str | None:
-        """Refuse an explicit w where there is none, and caps that the rule does not tell apart."""
+        """Refuse an explicit w if the kernel is not linear, and two caps if the rule has but one."""
         if self.explicit_w and not problem.is_linear:
             kernel = problem.kernel.name
             return f"{self.name}: explicit_w=True needs a linear kernel, and this is '{kernel}'; leave it out."
@@ -76,27 +77,32 @@ class HullDescent(HullSolver):
         return super().skip(problem)
 
     def warm_ups(self) -> tuple[Self, ...]:
-        """The few points of a warm-up do not take the way of many, so that both are compiled."""
-        return (self,) if self.explicit_w is not None else (self, replace(self, explicit_w=True))
+        """Return both ways of a linear kernel, as the few points of a warm-up do not take the way of many."""
+        return (self,) if self.explicit_w is not None else (self, self.replace(explicit_w=True))
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield at iterations 0, 1, 2, 4 ..., then every few milliseconds of work or ``stride``; deterministic.
 
         Where rounding hides whether w is 0, the last iterate is not ``done``, and its info says so.
+
+        info : if the kernel rows of all points do not fit in memory, epsilon, epsilon_plus and epsilon_minus are those of a part
+            of ``points`` points (parts.py); those of the last iterate, ``done``, are of all points.
         """
         yield from self.iterates_from(problem, rng, None)
 
     def iterates_from(self, problem: Problem, rng: np.random.Generator, start: Vector | None) -> Iterator[Iterate]:
         """Start from the feasible coefficients ``start``, (n,); costs n x support kernel evaluations."""
         from harness_fw.composed import ComposedDescent
-        from harness_fw.descent import LinearDescent, RowDescent, keeps_w
+        from harness_fw.descent import Descent, LinearDescent, keeps_w
+        from harness_fw.parts import PART, PartDescent
 
         coef = None if start is None else problem.checked(start, 0.0)[0]
+        capped = isinstance(problem, HardMargin) and min(problem.caps) < 1.0
+        many = problem.n > max(2 * PART, (problem.kernel.cache_mb * 2**17) ** 0.5) and not capped
         linear = keeps_w(problem.kernel, self.explicit_w)
-        plain = LinearDescent if linear else RowDescent
-        composed = self.composes and isinstance(problem, ReducedHull) and min(problem.caps) < 1.0
-        descent = (ComposedDescent if composed else plain)(problem, self.rule, self.epsilon, linear, coef)
-        longest = max(64, min(4096, _CHUNK_VALUES // problem.n)) if self.stride is None else self.stride
+        plain = LinearDescent if linear else PartDescent if many else Descent
+        kind = ComposedDescent if capped and self.composes else plain
+        descent = kind(problem, self.rule, self.epsilon, linear, coef)
         until = 0
         while True:
             status, taken, info = descent.advance(until), descent.taken, descent.info
@@ -115,6 +121,7 @@ class HullDescent(HullSolver):
             )
             if status:
                 return
+            longest = max(64, min(4096, _CHUNK_VALUES // len(descent.order))) if self.stride is None else self.stride
             until = taken + min(max(1, taken), longest)
 
 

@@ -1,8 +1,7 @@
-"""Where the signed scores of combinations of points come from: kernel rows in memory, or passes over the points."""
+"""Signed kernel rows of a run in memory, and the scores of combinations of points from them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -25,10 +24,10 @@ def signed_rows(kernel: KernelOracle, order: Index, signs: Vector) -> RowCache:
 
 
 class Rows:
-    """Rows of a run's state, computed when asked for; a row that has its place is never computed again.
+    """Rows of a run's state, computed when a step needs them; a row that has its place is never computed again.
 
     Rows of support vectors make way last: an iteration then computes at most one row for each point that enters the
-    support, as long as the memory holds the support's rows.
+    support, as long as there is memory for the rows of the support.
 
     order : (n,) the data's number of each of the solver's points
     signs : (n,) s of each of the solver's points
@@ -36,13 +35,13 @@ class Rows:
 
     def __init__(self, buffer: RowCache, order: Index, signs: Vector, state: rules.State) -> None:
         self.buffer, self.order, self.signs, self.state = buffer, order, signs, state
-        self._passing = 0  # rows computed for a sum, and not kept
+        self.passing = 0  # rows computed for a sum and not stored
         self.at_a_time = max(1, min(self.buffer.capacity, _FETCH_VALUES // len(order)))
 
     @property
     def computed(self) -> int:
-        """Rows computed, kept or not."""
-        return self.buffer.fetched + self._passing
+        """Number of rows computed, stored or not."""
+        return self.buffer.fetched + self.passing
 
     def count(self) -> None:
         """Have the rows counted that the compiled loop has read."""
@@ -54,32 +53,27 @@ class Rows:
         self.buffer.clock = int(self.state.counts[rules.TAKEN])
         self.buffer.fetch(points, last=lambda: self.state.position >= 0)
 
-    def combination(self, points: Index, weights: Vector, *, keep: bool) -> Iterator[Vector]:
-        """Yield sum_r weights_r row_{points_r}, (n,), all points different: in pauses what there is of it, at last all.
+    def combination(self, points: Index, weights: Vector, *, keep: bool) -> Vector:
+        """Return sum_r weights_r row_{points_r}, (n,), all points different.
 
         Kernel evaluations only for rows that are not in the buffer, which they enter if ``keep``.
         """
-        total, passing = np.zeros(len(self.order)), np.zeros(len(self.order))
+        total: Vector = np.zeros(len(self.order))
         there = self.buffer.slot_of[points] >= 0
         self.buffer.add(total, points[there], weights[there])
-        missing, coef = points[~there], weights[~there]
-        for start in range(0, len(missing), self.at_a_time):
-            part, weight = missing[start : start + self.at_a_time], coef[start : start + self.at_a_time]
-            if keep:
-                self.fetch(part)
-                self.buffer.read(len(part))
-                self.buffer.add_part(total, self.buffer.slot_of[part], weight, 0, len(total))
-            else:
-                passing += self._computed(part, weight)
-            yield total
-        yield total + passing
-
-    def _computed(self, points: Index, weights: Vector) -> Vector:
-        self._passing += len(points)
-        signed, coef = np.empty(len(self.order)), np.zeros(len(self.order))
-        coef[self.order[points]] = weights * self.signs[points]
-        hot.put_row(signed, self.buffer.kernel.expand(coef), self.order, self.signs, 1.0)
-        return signed
+        missing, rest = points[~there], weights[~there]
+        for start in range(0, len(missing) if keep else 0, self.at_a_time):
+            part = missing[start : start + self.at_a_time]
+            self.fetch(part)
+            self.buffer.read(len(part))
+            self.buffer.add_part(total, self.buffer.slot_of[part], rest[start : start + self.at_a_time], 0, len(total))
+        if len(missing) and not keep:
+            self.passing += len(missing)
+            signed, coef = np.empty(len(total)), np.zeros(len(total))
+            coef[self.order[missing]] = rest * self.signs[missing]
+            hot.put_row(signed, self.buffer.kernel.expand(coef), self.order, self.signs, 1.0)
+            total += signed
+        return total
 
 
 class Points:
@@ -110,12 +104,12 @@ class Points:
         self.computed += 1
         return self.features.scores(w, self.raw)
 
-    def combination(self, points: Index, weights: Vector, *, keep: bool) -> Iterator[Vector]:
-        """Yield what the rows of ``points`` sum to with ``weights``, (n,), the points all different; one pass."""
+    def combination(self, points: Index, weights: Vector, *, keep: bool) -> Vector:
+        """Return what the rows of ``points`` sum to with ``weights``, (n,), the points all different; one pass."""
         w = self.combine(points, weights, np.empty(self.features.d))
-        scores = self.signs * self.pass_over(w)[self.order]
+        scores: Vector = self.signs * self.pass_over(w)[self.order]
         scores[points] += self.features.ridge * weights
-        yield scores
+        return scores
 
     def vectors(self, points: Index) -> Vector:
         """Return the signed features of ``points``, (q, d)."""

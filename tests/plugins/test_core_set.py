@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from harness_fw import CoreVectorMachine, FullyCorrective, core_set, core_set_bound, delta_of, iteration_bound
 from harness_fw.bounds import decrease_bound
-from harness_fw.core_set import CoreSet
+from harness_fw.core_set import CoreSet, Panels
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -42,7 +42,9 @@ def test_every_step_of_the_descent_is_that_of_the_slow_twin_and_leaves_what_lies
         score[places] = matrix @ weight[places]
         begin, size = np.array([0, 20]), np.array([13, 17])
         diagonal = np.diagonal(padded).copy()
-        _, taken = core_set.descend(padded, diagonal, weight, score, begin, size, np.array(caps), 1e-6, 1e-14, steps)
+        _, taken = core_set.descend(
+            Panels(padded, diagonal, weight, score, begin, size, np.array(caps)), 1e-6, 1e-14, steps
+        )
         assert taken == steps
         np.testing.assert_allclose(weight[places], expected[steps], atol=1e-12)
         np.testing.assert_allclose(score[places], matrix @ weight[places], atol=1e-12)

@@ -139,19 +139,19 @@ def test_iterates_on_an_explicit_w_are_those_of_the_kernel_path_at_one_pass_each
 
 
 W = [
-    (100, 5, {}, False), (100, 5, {"wanted": True}, True),  # calls would take longer than passes
+    (100, 5, {}, False), (100, 5, {"explicit": True}, True),  # calls would take longer than passes
     (40_000, 50, {}, False), (40_000, 50, {"cache_mb": 60.0}, True),  # 839 rows fit and 204 are enough; 196 fit
     (40_000, 50, {"ridge": 1.0}, True), (10_000, 50, {"ridge": 1.0}, False),  # 10,000 should fit; 2500 are enough
     (10_000, 5, {"ridge": 1.0}, True),  # few features
-    (40_000, 50, {"ridge": 1.0, "wanted": False}, False), (40_000, 2, {"kernel": RBF()}, False),
+    (40_000, 50, {"ridge": 1.0, "explicit": False}, False), (40_000, 2, {"kernel": RBF()}, False),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("n", "d", "options", "stored"), W)
 def test_w_is_stored_where_that_is_quicker_or_wanted(n, d, options, stored):
-    options = {"kernel": Linear(), "wanted": None, **options}
-    kernel, wanted = options.pop("kernel"), options.pop("wanted")
-    assert keeps_w(KernelOracle(kernel, np.zeros((n, d)), **options), wanted) == stored
+    options = {"kernel": Linear(), "explicit": None, **options}
+    kernel, explicit = options.pop("kernel"), options.pop("explicit")
+    assert keeps_w(KernelOracle(kernel, np.zeros((n, d)), **options), explicit) == stored
 
 
 # -- The compiled rules against their naive twins, and the parts that they are made of -------------------
