@@ -165,10 +165,10 @@ class ActiveSet:
 
     def _choose(self, rise: Vector, fall: Vector) -> tuple[Index, int]:
         """Return the working set, the first group first, and where the second group starts; ``rise`` and ``fall`` change."""
-        from harness_smo.passes import choose, kept
+        from harness_smo.passes import choose, staying
 
         groups, size, ends = self.form.groups, self.settings.working_set, np.array(self.ends)
-        stay = kept(self.previous, rise, fall, ends, self.group, int(TUNING.kept_share * size))
+        stay = staying(self.previous, rise, fall, ends, self.group, int(TUNING.staying_share * size))
         return choose(rise, fall, ends, self.group, groups, stay, size)
 
     def compute_scores(self, coef: Vector) -> None:
@@ -203,12 +203,12 @@ class ActiveSet:
         # a point at a bound seldom moves again: its row is stored last, and only where slots abound
         missing = np.flatnonzero(~cached)
         moving, arrived = missing[~resting[missing]], missing[resting[missing]]
-        wanted = np.concatenate([moving, arrived[: cache.roomy]])[: cache.capacity - int(np.count_nonzero(cached))]
-        passing = np.setdiff1d(missing, wanted)
-        slots, in_cache = cache.reserve(points[wanted]), cache.slot_of[points[cached]]
+        stored = np.concatenate([moving, arrived[: cache.roomy]])[: cache.capacity - int(np.count_nonzero(cached))]
+        passing = np.setdiff1d(missing, stored)
+        slots, in_cache = cache.reserve(points[stored]), cache.slot_of[points[cached]]
         # along whole rows, which lie far apart
         self.kernel.share_range(self._adding(in_cache, change[cached]), self.m, len(in_cache))
-        cache.compute(points[wanted], slots, self._adding(slots, change[wanted]))
+        cache.compute(points[stored], slots, self._adding(slots, change[stored]))
         cache.at_rest(points[resting])
         if len(passing):
             coef = np.zeros(self.m)
@@ -357,14 +357,14 @@ class DenseActiveSet(ActiveSet):
 
     def compute_scores(self, coef: Vector) -> None:
         """Compute the scores from the coefficients of all points, (n,); the matrix too if most active points support."""
-        own = coef[self.points]
-        support = np.flatnonzero(own)
+        coef_here = coef[self.points]
+        support = np.flatnonzero(coef_here)
         self.scores[:] = 0.0
         if 2 * len(support) > self.m:
             self.compute_matrix()
-            self._update(support, own[support])
+            self._update(support, coef_here[support])
         else:  # few rounds may follow, and none may need the matrix
-            self.scores[:] = self.kernel.expand(own)
+            self.scores[:] = self.kernel.expand(coef_here)
         self._add_others(coef, self.points)
 
     def _newton(self, tau: float) -> bool:

@@ -72,7 +72,7 @@ class SMOBlock(Solver):
         return (*(each.replace(newton="always") for each in both), *in_parts)
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        """Start from the form's own feasible point."""
+        """Start from the feasible point of the form."""
         yield from self.iterates_from(problem, rng, None)
 
     def iterates_from(self, problem: Problem, rng: np.random.Generator, start: Vector | None) -> Iterator[Iterate]:
@@ -174,7 +174,7 @@ class SMOBlock(Solver):
         return goal.reached(state.a, intercept, state.scores, active.violation, TUNING.gap_share, rounding)
 
     def _iterate(self, state: State, reason: str) -> Iterate:
-        """Return the current model; ``reason`` says why it is the last one, if it is."""
+        """Return the current model; ``reason`` : why it is the last one, if it is."""
         active, form = state.active, state.form
         if not reason:
             state.a[active.variables] = active.a

@@ -23,7 +23,7 @@ _TINY = 1e-12  # curvature in place of 0: two points on top of each other
 class WorkingSet(NamedTuple):
     """A working set of w variables, and its kernel block.
 
-    kernel, diagonal : (w, w) and (w,), float32 or float64; the gradient is kept in this dtype inside
+    kernel, diagonal : (w, w) and (w,), float32 or float64; the gradient has this dtype inside
     a : (w,) changed in place
     lower, upper : (w,)
     gradient : (w,) at the start; not updated
@@ -136,7 +136,7 @@ def _partner(
 
 @compiled
 def pair_descent(work: WorkingSet, cut: int, tau: float, limit: int) -> int:
-    """Second-order SMO on a working set; the sums over [0, cut) and [cut, w) are kept.
+    """Second-order SMO on a working set; the sums over [0, cut) and [cut, w) are fixed.
 
     Parameters
     ----------

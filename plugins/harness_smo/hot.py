@@ -2,7 +2,7 @@
 
 All of them work on the variables of the common dual form in [lower, upper] and on their gradient g = linear - K coef,
 over those listed in ``active``. Variable v stands at point v mod n, whose kernel row it reads. They run until they
-need a kernel row that is not held, and say which.
+need a kernel row that is not cached, and return which.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class Variables(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The kernel rows at hand.
+    """The cached kernel rows.
 
-    rows, slot_of : kernel row p is rows[slot_of[p]], or not held where slot_of[p] < 0
-    last_used : (rows held,), step of a row's last use; changed in place
+    rows, slot_of : kernel row p is rows[slot_of[p]], or not cached where slot_of[p] < 0
+    last_used : (cached rows,), step of a row's last use; changed in place
     """
 
     rows: Matrix
@@ -66,7 +66,7 @@ def _extremes(x: Variables, members: Index) -> tuple[int, float, float]:
     i, up, low = -1, -np.inf, np.inf
     for v in members:
         g = gradient[v]
-        # the comparison that rarely holds comes first: most variables are decided without their bounds
+        # the comparison that is rarely true comes first: most variables are decided without their bounds
         if g > up and a[v] < upper[v]:
             i, up = v, g
         if g < low and a[v] > lower[v]:
@@ -107,16 +107,16 @@ def _move_pair(x: Variables, row_i: Vector, row_j: Vector, step: float, members:
 
 
 @compiled
-def pair_steps(x: Variables, held: Rows, clock: int, tau: float, limit: int) -> tuple[int, int, int]:
+def pair_steps(x: Variables, cached: Rows, clock: int, tau: float, limit: int) -> tuple[int, int, int]:
     """Take up to ``limit`` steps on pairs of one group, which keep the group's sum.
 
-    clock : time of the first step, for ``held.last_used``
+    clock : time of the first step, for ``cached.last_used``
 
     Returns
     -------
     (why it came back, row it needs, steps taken).
     """
-    steps, n, groups = 0, held.rows.shape[1], len(x.edges) - 1
+    steps, n, groups = 0, cached.rows.shape[1], len(x.edges) - 1
     a, up, low = x.a, x.up, x.low
     rising = np.empty(groups, dtype=np.int64)
     for k in range(groups):
@@ -129,17 +129,17 @@ def pair_steps(x: Variables, held: Rows, clock: int, tau: float, limit: int) -> 
         if steps == limit:
             return PAUSED, -1, steps
         i = rising[worst]
-        slot = held.slot_of[_point(i, n)]
+        slot = cached.slot_of[_point(i, n)]
         if slot < 0:
             return NEEDS_ROW, _point(i, n), steps
-        row_i = held.rows[slot]
-        held.last_used[slot] = clock + steps
+        row_i = cached.rows[slot]
+        cached.last_used[slot] = clock + steps
         j = _partner(x, i, row_i, x.active[x.edges[worst] : x.edges[worst + 1]])
-        slot = held.slot_of[_point(j, n)]
+        slot = cached.slot_of[_point(j, n)]
         if slot < 0:
             return NEEDS_ROW, _point(j, n), steps
-        row_j = held.rows[slot]
-        held.last_used[slot] = clock + steps
+        row_j = cached.rows[slot]
+        cached.last_used[slot] = clock + steps
         curvature = max(x.diagonal[_point(i, n)] + x.diagonal[_point(j, n)] - 2.0 * row_i[_point(j, n)], _TINY)
         rise, fall = x.upper[i] - a[i], a[j] - x.lower[j]
         step = min((x.gradient[i] - x.gradient[j]) / curvature, rise, fall)
@@ -170,20 +170,20 @@ def _steepest(x: Variables) -> tuple[int, float, float]:
 
 
 @compiled
-def single_steps(x: Variables, held: Rows, clock: int, tau: float, limit: int) -> tuple[int, int, int]:
+def single_steps(x: Variables, cached: Rows, clock: int, tau: float, limit: int) -> tuple[int, int, int]:
     """Take up to ``limit`` steps on single variables: no sum is fixed. See :func:`pair_steps`."""
-    steps, n, a = 0, held.rows.shape[1], x.a
+    steps, n, a = 0, cached.rows.shape[1], x.a
     while True:
         i, x.up[0], x.low[0] = _steepest(x)
         if max(x.up[0], -x.low[0]) <= tau:
             return CONVERGED, -1, steps
         if steps == limit:
             return PAUSED, -1, steps
-        slot = held.slot_of[_point(i, n)]
+        slot = cached.slot_of[_point(i, n)]
         if slot < 0:
             return NEEDS_ROW, _point(i, n), steps
-        row_i = held.rows[slot]
-        held.last_used[slot] = clock + steps
+        row_i = cached.rows[slot]
+        cached.last_used[slot] = clock + steps
         target = min(max(a[i] + x.gradient[i] / max(x.diagonal[_point(i, n)], _TINY), x.lower[i]), x.upper[i])
         step = target - a[i]
         if step == 0.0:

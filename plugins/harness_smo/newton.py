@@ -93,16 +93,16 @@ def _conjugate(face: Face, inside: Index, tau: float) -> bool:
     sums = face.sums[inside]
     counts = np.maximum(sums.sum(axis=0), 1.0)
 
-    def kept(x: Vector) -> Vector:
+    def projected(x: Vector) -> Vector:
         return np.asarray(x - sums @ (sums.T @ x / counts))
 
-    left = kept(face.gradient[inside])
+    left = projected(face.gradient[inside])
     step, way, size = np.zeros(len(inside)), left.copy(), float(left @ left)
     enough = max(_LEVEL * tau, _CG_RESIDUAL * float(np.abs(left).max()))
     for _ in range(_CG_STEPS):
         if float(np.abs(left).max()) <= enough:
             break
-        curved = kept((block @ way.astype(block.dtype)).astype(np.float64))
+        curved = projected((block @ way.astype(block.dtype)).astype(np.float64))
         bent = float(way @ curved)
         if not bent > 0.0:
             break
@@ -130,7 +130,7 @@ def _uneven(face: Face, inside: Index) -> float:
     gradient = face.gradient[inside]
     if face.sums.shape[1] == 0:
         return float(np.abs(gradient).max())
-    return max(float(np.ptp(gradient[own])) for own in face.sums[inside].T > 0.0 if own.any())
+    return max(float(np.ptp(gradient[members])) for members in face.sums[inside].T > 0.0 if members.any())
 
 
 def _newton(face: Face, inside: Index) -> bool:
@@ -191,13 +191,13 @@ def _mend(a: Vector, before: Vector, lower: Vector, upper: Vector, sums: Matrix)
     Where the matrix is singular the step is as long as what was added to the diagonal is small, and its sum is off by
     the rounding of that length.
     """
-    for own in sums.T > 0.0:
-        off = float((a[own] - before[own]).sum())
-        room = np.where(own, np.minimum(a - lower, upper - a), 0.0)
+    for members in sums.T > 0.0:
+        off = float((a[members] - before[members]).sum())
+        room = np.where(members, np.minimum(a - lower, upper - a), 0.0)
         total = float(room.sum())
         if abs(off) < total:
             a -= off / total * room
-        elif abs(off) > _ROUNDED * float(np.abs(a[own]).sum()):
+        elif abs(off) > _ROUNDED * float(np.abs(a[members]).sum()):
             return False
     return True
 

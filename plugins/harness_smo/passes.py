@@ -45,7 +45,7 @@ def directions(x: Variables, scores: Vector, ends: Vector, rise: Vector, fall: V
     Parameters
     ----------
     scores : (m,) of the points
-    ends : (groups, 2) with the ends before any variable is seen: of each group the largest rise, the smallest fall
+    ends : (groups, 2) with the ends before any variable is read: of each group the largest rise, the smallest fall
     rise, fall : (copies * m,); filled
     """
     m = len(scores)
@@ -99,7 +99,7 @@ def _worst(values: Vector, floor: float, count: int) -> Index:
     return above if len(above) <= count else above[np.argpartition(-values[above], count)[:count]]
 
 
-def kept(previous: Index, rise: Vector, fall: Vector, ends: Vector, group: Any, count: int) -> Index:
+def staying(previous: Index, rise: Vector, fall: Vector, ends: Vector, group: Any, count: int) -> Index:
     """Return up to ``count`` of the variables ``previous``, in order: free ones first, then by violation."""
     if len(previous) <= count:
         return np.sort(previous)
@@ -121,7 +121,7 @@ def choose(
     ----------
     rise, fall : (V,) the gradient where a variable may rise (fall), else -inf (inf); changed in place
     ends : (groups, 2), of each group, the largest entry of ``rise`` and the smallest of ``fall``
-    group : (V,) of each variable; 0 where ``groups`` is 0, and no sum is kept
+    group : (V,) of each variable; 0 where ``groups`` is 0, and no sum is fixed
     """
     rise[stay], fall[stay] = -np.inf, np.inf
     if groups == 0:

@@ -46,7 +46,7 @@ class SMO(Solver):
     Take it as plain SMO to compare with; ``smo-block`` solves the same faster. Paper: Fan, Chen and Lin 2005.
 
     tau counts in units of f(x) at the margin (c-svc), of y (eps-svr), and for one-class in the coefficients' cap times f:
-    LIBSVM's scale. For hulls it is a relative gap. No fixed tau stands for one elsewhere, as what is known is
+    LIBSVM's scale. For hulls it is a relative gap. No fixed tau stands for one elsewhere, as the bound is
     gap <= tau / 2 * sum C_i: the gap follows from the gradient at no kernel evaluation.
     """
 
@@ -61,7 +61,7 @@ class SMO(Solver):
     gap: float | None = parameter(None, GAP, gt=0)
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        """Start from the dual form's own point: zero, or the first points at their cap."""
+        """Start at the start of the dual form: zero, or the first points at their cap."""
         yield from self.iterates_from(problem, rng, None)
 
     def iterates_from(self, problem: Problem, rng: np.random.Generator, start: Vector | None) -> Iterator[Iterate]:
@@ -112,7 +112,7 @@ class _State:
 
         self.active, form = active, self.form
         edges = np.searchsorted(form.group[active], np.arange(len(self.up) + 1))
-        self.seen = hot.Variables(
+        self.arrays = hot.Variables(
             self.a, self.gradient, form.lower, form.upper, self.diagonal, active, edges, self.up, self.low
         )
 
@@ -137,11 +137,11 @@ class _State:
 
         buffer, shrinking = self.buffer, self.settings.shrinking
         until = self.steps + max(_LEAST_STEPS, _STEP_VALUES // len(self.active))
-        held = hot.Rows(buffer.rows, buffer.slot_of, buffer.last_used)
+        cached = hot.Rows(buffer.rows, buffer.slot_of, buffer.last_used)
         rows_before, outcome = buffer.fetched, hot.PAUSED
         while self.steps < until and buffer.fetched - rows_before < _YIELD_ROWS:
             limit = min(until, self.next_shrink) - self.steps if shrinking else until - self.steps
-            outcome, row, taken = self.take_steps(self.seen, held, self.steps, self.goal.tau, limit)
+            outcome, row, taken = self.take_steps(self.arrays, cached, self.steps, self.goal.tau, limit)
             self.steps += taken
             buffer.read(taken * (2 if self.form.groups else 1))
             if outcome == hot.NEEDS_ROW:
@@ -173,11 +173,11 @@ class _State:
             return False
         n, active = self.problem.n, self.active
         # a point with two variables is known from the one that is still active
-        scores, known = np.empty(n), np.zeros(n, dtype=bool)
+        scores, evaluated = np.empty(n), np.zeros(n, dtype=bool)
         scores[active % n] = self.form.linear[active] - self.gradient[active]
-        known[active % n] = True
-        unknown = np.flatnonzero(~known)
-        scores[unknown] = self.buffer.expand(self.form.coef(self.a), unknown)
+        evaluated[active % n] = True
+        left = np.flatnonzero(~evaluated)
+        scores[left] = self.buffer.expand(self.form.coef(self.a), left)
         left_out = np.ones(len(self.a), dtype=bool)
         left_out[active] = False
         self.gradient[left_out] = self.form.gradient(scores)[left_out]
@@ -190,7 +190,7 @@ class _State:
             self.up[k], self.low[k] = up, low
 
     def iterate(self, reason: str) -> Iterate:
-        """Return the current model; ``reason`` says why it is the last one, if it is."""
+        """Return the current model; ``reason`` : why it is the last one, if it is."""
         info: dict[str, Any] = {
             "iterations": self.steps,
             "kkt_violation": self.violation,
@@ -205,7 +205,7 @@ class _State:
 
 # -- when SMO is done: at a violation of tau, and where the scale of the optimum is unknown at a relative duality gap
 # The optimum of a hull formulation is a length |w| of any size, so that no violation tells how good a model is: what
-# stops there is the relative gap, known from the gradient at no kernel evaluation. tau only says when to look: as a
+# stops there is the relative gap, known from the gradient at no kernel evaluation. tau only tells when to look: as a
 # violation of v leaves a gap of 4 v / |w|^2 at most, and about v / |w|^2 as a rule, it goes down to ``gap`` |w|^2 and
 # halves from there.
 
@@ -215,7 +215,7 @@ class Goal:
 
     tau : violation at which to look whether it is done; changes
     gap : relative gap at which it is; None: at tau, whatever the gap
-    ended : why the run ends, ``done`` or a sentence that says that w may be 0; set when it does
+    ended : why the run ends, ``done`` or a sentence if w may be 0; set when it does
     """
 
     def __init__(self, problem: Problem, form: DualForm, tau: float, gap: float | None) -> None:
@@ -232,12 +232,12 @@ class Goal:
         """
         if not self.form.relative or self.gap is None:
             return
-        found = self.problem.certificate(self.form.coef(a), 0.0, scores)
+        certificate = self.problem.certificate(self.form.coef(a), 0.0, scores)
         self.least = 0.5 * _ROUNDING * self.problem.largest_diagonal()
-        if found.relative_gap is not None and found.relative_gap <= _START * self.gap:
+        if certificate.relative_gap is not None and certificate.relative_gap <= _START * self.gap:
             self.tau = _ABOVE * self.form.violation(self.form.ends(a, self.form.gradient(scores))) + 2.0 * noise
-        elif found.dual:
-            self.tau = 2.0 * max(self.gap, _FIRST) * found.dual
+        elif certificate.dual:
+            self.tau = 2.0 * max(self.gap, _FIRST) * certificate.dual
 
     def reached(
         self, a: Vector, intercept: float, scores: Vector, violation: float, share: float = 1.0, doubt: float = 0.0
@@ -251,12 +251,12 @@ class Goal:
         """
         if self.gap is None:
             return True
-        found, self.ended = self._certificate(a, intercept, scores, doubt), "done"
-        if found.relative_gap is not None and found.relative_gap <= share * self.gap:
+        certificate, self.ended = self._certificate(a, intercept, scores, doubt), "done"
+        if certificate.relative_gap is not None and certificate.relative_gap <= share * self.gap:
             return True
-        if found.relative_gap is None or (self.form.relative and (found.dual or 0.0) <= self.least):
-            length, rounding = ((2.0 * max(0.0, half)) ** 0.5 for half in (found.dual or 0.0, self.least))
-            self.ended = found.undecidable.rstrip(".") or (
+        if certificate.relative_gap is None or (self.form.relative and (certificate.dual or 0.0) <= self.least):
+            length, rounding = ((2.0 * max(0.0, half)) ** 0.5 for half in (certificate.dual or 0.0, self.least))
+            self.ended = certificate.undecidable.rstrip(".") or (
                 f"w may be 0: |w| = {length:.2g}, and rounding may amount to {rounding:.2g}: the hulls meet, or are no "
                 "farther apart than that"
             )
@@ -265,10 +265,10 @@ class Goal:
             return False  # nothing but rounding is in the way
         if 0.0 < violation < self.tau and not self.form.relative:
             self.tau = violation
-        wanted = share * self.tau * self.gap / found.relative_gap
-        if self.form.relative:  # not by more at once: hulls that meet are found to by looking, long before such a tau
-            wanted = 2.0 * self.gap * found.dual if found.dual else 0.0
-        self.tau = max(_TIGHTEN * self.tau, min(_HALVE * self.tau, wanted))
+        tau = share * self.tau * self.gap / certificate.relative_gap
+        if self.form.relative:  # not by more at once: hulls that meet show by looking, long before such a tau
+            tau = 2.0 * self.gap * certificate.dual if certificate.dual else 0.0
+        self.tau = max(_TIGHTEN * self.tau, min(_HALVE * self.tau, tau))
         return False
 
     def _certificate(self, a: Vector, intercept: float, scores: Vector, doubt: float) -> Certificate:

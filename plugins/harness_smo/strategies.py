@@ -1,6 +1,6 @@
 """The strategies of block SMO. Each proposes, after a round, what to change before the next one: ``propose(state)``.
 
-A proposal is a function without arguments, or None. ``block.py`` lists them in the order in which they are asked.
+A proposal is a function without arguments, or None. ``block.py`` lists them in the order in which they propose.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Precision:
         return (self._unit or 0.0) * estimate
 
     def reaches(self, state: State, tau: float) -> bool:
-        """Whether the scores are known to be accurate enough for tau."""
+        """Whether the scores are accurate enough for tau."""
         return state.active.violation + TUNING.rounding_margin * self.measured_blur(state) <= tau
 
     def sharpen(self, state: State) -> None:

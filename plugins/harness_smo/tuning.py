@@ -45,7 +45,7 @@ class Tuning:
     # -- working sets
     working_set: int = 832  # largest number of variables of a working set; n / 12 of n points: 1.2 on hulls with 832
     working_set_least: int = 256  # smallest number of variables of a working set
-    kept_share: float = 0.5  # fraction of a working set that stays in the next one
+    staying_share: float = 0.5  # fraction of a working set that stays in the next one
     inner_violation: float = 0.2  # violation that a descent in a working set leaves, over that before it
     inner_steps: int = 20  # steps of such a descent at most, over its variables
 

@@ -101,7 +101,7 @@ def test_a_working_set_has_the_violating_and_half_of_the_last_one(seed, groups, 
     free = (a > lower) & (a < upper)
     previous = rng.permutation(w)[: rng.integers(0, size + 1)]
     given_ = rise.copy(), fall.copy(), np.array(ends), group
-    stay = passes.kept(previous, *given_, size // 2)
+    stay = passes.staying(previous, *given_, size // 2)
     chosen, cut = passes.choose(*given_, groups, stay, size)
     assert len(set(chosen.tolist())) == len(chosen) <= size
     assert cut == (int((group[chosen] == 0).sum()) if groups == 2 else len(chosen))
