@@ -1,47 +1,38 @@
 """The candidate set S with its kernel rows: storage and the host's kernel around the compiled loops.
 
 Kernel values come from the counted kernel alone: the next candidates against S together, a member's row when it is
-needed and no longer held.
+needed and no longer stored.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from harness import CSVC, CSVCNoBias, Iterate, KernelOracle
+from harness import CSVC, CSVCNoBias, Iterate
 from harness.support.arrays import Array
-from harness_lasvm.compiled import members as loops
-from harness_lasvm.compiled import rows
-from harness_lasvm.compiled.scans import scan
-from harness_lasvm.compiled.state import BORN, EXAMPLE, NEED_ROW, NOW, ROW, SLOT, STACKS, Candidates, Members
+from harness_lasvm.compiled.members import catch_up
+from harness_lasvm.compiled.state import EXAMPLE, NEED_ROW, NOW, ROW, SLOT, STACKS, Candidates, Members
 
-_LEAST_WIDTH = 1024  # slots a stored row has at first: close together, rows share pages of memory
-GROWTH = 1.25
-_TIGHT_GROWTH = 1.04
-_FREE_GROWTH = 1.6  # where there is room for all rows
-_AMPLE_GROWTH = 2.5  # where there is room for the rows of all examples
-_SMALL_POOL = 64 << 20  # bytes of rows that are moved in a few milliseconds
-_HOLES = 16  # are left open, or one slot in so many: kernel values are computed for them too
-_TOGETHER = 16  # new members whose values are worth being written to all rows at once
-_ROWS_TOGETHER = 8  # are computed anew at a time, unless more are asked for
-_PAGE = 16  # a row starts at a multiple of this many values
+GROWTH = 1.6  # factor by which rows, and the room for kernel values of candidates, become longer; 1.25 takes 3 % longer
+_AMPLE_GROWTH = (
+    2.5  # the same where there is room for the rows of all examples: 3 moves at n = 6,055, with 1.6 there are 5
+)
+_LEAST_WIDTH = 1024  # slots of a stored row at first: close together, rows share pages of memory
+_HOLES = (
+    16  # most holes in a small S, and most slots for each hole in a large one: kernel values are computed for them too
+)
+_ENTERED = (
+    16  # new members whose values are written to all rows at once: without it, 3,000 members took 1.8 times as long
+)
+_ROWS_TOGETHER = 8  # rows that are computed anew at a time, by default
+_CHUNK = 64  # rows that are moved together
+_PAGE = 16  # values: a row starts at a multiple of them
+_KERNEL_VALUES = 4_000_000  # most kernel values in memory while gradients are renewed
 _PER_SLOT = ("slots", "alpha", "grad", "diagonal", "rise", "fall")
-# members at a bound that the finishing step leaves out of the search for a while, and lets back in at its end
-_KERNEL_VALUES = 4_000_000  # held at a time while gradients are renewed
-# the next candidates: who is fetched, who will enter S, and whose kernel values with the others are computed
-_FEWEST = 48
-_AMONG = 0.07  # of the kernel values may be between candidates, rather than with S
-_AMONG_VALUES = 32768  # between candidates cost less than fetching once more: measured, 8192 and 131072 take longer
-_FEW_FEATURES = 100  # with so many, values cost less than finding out which are wanted
-_FORESEEN = 0.03  # of S: fewer are computed among themselves without looking who will enter
-_LEAST_SHARE = 0.02  # of the candidates is taken to enter
-_NEAR = 0.15  # a gradient is expected to move before a candidate's turn, at first
-_NEARER = 0.7  # times so much, after all who entered were foreseen
 
 
 @dataclass
@@ -59,7 +50,7 @@ class CandidateSet:
 
     Parameters
     ----------
-    cache_mb : memory for kernel rows, MB of 2^20 bytes; at least four rows are kept; None: the problem's own
+    cache_mb : memory for kernel rows, MB of 2^20 bytes; at least four rows are stored; None: the problem's own
     block : most candidates fetched together
     dtype : of the stored kernel values; alpha and g are float64
 
@@ -82,10 +73,8 @@ class CandidateSet:
         self.aside: list[Aside] = []
         self._standing: Array = np.empty(0, dtype=np.int64)  # the point of S at each slot, in a hole any
         self._pointed = -1  # length of the log when they were last renewed; -1: the slots have moved since
-        self._memory: Array = np.empty(
-            0, dtype=dtype
-        )  # of the values last asked for: fresh pages cost as much as these
-        self._foresight = Foresight(self.kernel)
+        # for the values requested last: fresh pages cost as much as these
+        self._memory: Array = np.empty(0, dtype=dtype)
         widest = _aligned(n)
         budget = int(self.cache_mb * 2**20 / np.dtype(dtype).itemsize)
         examples = np.empty(n, dtype=EXAMPLE)
@@ -101,14 +90,13 @@ class CandidateSet:
             rows=np.full(n + 2, -1, dtype=ROW),
             examples=examples,
             stacks=np.zeros(max(n + 2, block), dtype=STACKS),
-            born=np.zeros(max(n + 2, block), dtype=BORN),
             log=np.zeros(1024, dtype=np.int64),
-            coef=np.zeros(n),
             # zero pages until they are written
             pool=np.zeros(min(max(budget, 4 * widest), (n + 2) * widest), dtype=dtype),
             now=np.zeros(1, dtype=NOW),
         )
         self.now = self.members.now[0]
+        self.coef: Array = np.zeros(n)
         self.now["sweep"] = 1
         self._relayout(np.empty(0, dtype=np.int64), min(widest, _aligned(_LEAST_WIDTH)))
 
@@ -162,16 +150,19 @@ class CandidateSet:
 
     def write(self) -> Array:
         """Return dual_coef as it is now, (n,): an array that the next call changes."""
-        loops.write(self.members)
-        coef: Array = self.members.coef
-        return coef
+        live = self.live() if self.now["holes"] else slice(int(self.now["top"]))
+        self.coef[:] = 0.0
+        self.coef[self.members.slots["member"][live]] = self.members.alpha[live]
+        for group in self.aside:
+            self.coef[group.members] = group.alpha
+        return self.coef
 
     def support(self) -> int:
         """Return the number of active support vectors."""
-        return int(loops.write(self.members))
+        return int(np.count_nonzero(self.members.alpha[: self.now["top"]]))
 
     def iterate(self, *, done: bool = False, **info: Any) -> Iterate:
-        """Return the model of now and what there is to say about it, with ``info``."""
+        """Return the current model with its figures and ``info``."""
         members = self.all_members
         claims = {"delta": self.delta, "members": members, "rows_recomputed": self.rows_recomputed, **info}
         return Iterate(self.write(), self.intercept, done=done, step=self.operations, working_set=members, info=claims)
@@ -179,48 +170,82 @@ class CandidateSet:
     # -- the compiled loops -------------------------------------------------------------------------
 
     def run(self, loop: Callable[..., int], *work: Any, pause: int, together: int = _ROWS_TOGETHER) -> int:
-        """Call ``loop``, and supply what it wants, until it comes back for another reason; return that.
+        """Call ``loop``, and compute the rows that it lacks, until it returns another code; return that.
 
-        pause : number of operations after which it does
-        together : see :meth:`supply`
+        pause : number of operations after which it returns
+        together : most rows that are computed at a time
         """
         self.now["pause"] = self.operations + pause
         while (code := loop(self.members, *work)) == NEED_ROW:
-            self.supply(together)
+            self._compute_rows(together)
         return code
 
-    def supply(self, together: int = _ROWS_TOGETHER) -> None:
-        """Compute what the loops want: what the row of a slot lacks, or a candidate's values with those after it.
-
-        together : rows at most that are computed with a missing one, those of the members that violate most
-        """
-        slot = int(self.now["wanted"])
-        if slot < 0:
-            self._foresight.mix_unforeseen(-1 - slot)
-        elif self.now["gaps"]:
-            self._fill_gaps(slot)
-        else:
-            self._compute_rows(slot, together)
-
-    def fetch(self, upcoming: Array, *, foresee: bool = True) -> Candidates:
-        """Compute the kernel values of the next candidates of ``upcoming``; see :mod:`harness_lasvm.candidate_set`."""
-        return self._foresight.fetch(self, upcoming, foresee=foresee)
+    def fetch(self, upcoming: Array) -> Candidates:
+        """Compute the kernel values of the next candidates of ``upcoming``, at least one, with S and between them."""
+        examples = np.array(upcoming[: self.together(self.block)], dtype=np.int64)
+        self.make_room(len(examples))
+        entering = self.members.examples["slot"][examples] < 0
+        places, fresh = np.where(entering, np.cumsum(entering) - 1, -1), examples[entering]
+        return self.offered(examples, places, self.values(fresh), self.between(fresh))
 
     def offered(self, examples: Array, places: Array, values: Array, among: Array) -> Candidates:
         """Return candidates, see :class:`Candidates`; the loops begin with the first of them."""
-        self.now["at"] = self.now["stage"] = self.now["born"] = 0
+        self.now["at"] = self.now["stage"] = self.now["entered"] = 0
         return Candidates(_writable(examples), places, values, among)
+
+    def finishing_work(self) -> Candidates:
+        """Return no candidates; the loops go on with REPROCESS."""
+        none, nothing = np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=self.kernel.dtype)
+        work = self.offered(none, none, nothing, nothing)
+        self.now["stage"] = 1
+        return work
 
     def admit(self, examples: Array, alphas: Array, grads: Array) -> None:
         """Let ``examples``, none of them members, into S."""
         step = self.together(self.block)
         for start in range(0, len(examples), step):
             part = slice(start, start + step)
-            entering = _writable(examples[part])
-            self.make_room(len(entering))
-            fetched = self.values(entering), self.kernel.block(entering, entering)
-            work = Candidates(entering, np.arange(len(entering)), *fetched)
-            loops.admit(self.members, work, alphas[part], grads[part])
+            self._admit(_writable(examples[part]), alphas[part], grads[part])
+        self._scan()
+
+    def _admit(self, entering: Array, alphas: Array, grads: Array) -> None:
+        self.make_room(len(entering))
+        x, now = self.members, self.now
+        values, among = self.values(entering), self.kernel.block(entering, entering)
+        holes, top, clock = int(now["holes"]), int(now["top"]), int(now["clock"])
+        reused = min(holes, len(entering))
+        fresh = np.arange(top, top + len(entering) - reused)
+        slots = np.concatenate([x.stacks["hole"][holes - reused : holes][::-1], fresh])
+        now["holes"], now["top"] = holes - reused, top + len(fresh)
+        example = x.examples[entering]
+        x.examples["slot"][entering] = slots
+        x.alpha[slots], x.grad[slots], x.diagonal[slots] = alphas, grads, example["diagonal"]
+        x.rise[slots] = np.where(alphas < example["upper"], 0.0, -np.inf)
+        x.fall[slots] = np.where(alphas > example["lower"], 0.0, np.inf)
+        x.slots["member"][slots], x.slots["row"][slots], x.slots["listed"][slots] = entering, -1, alphas == 0.0
+        x.slots["lower"][slots], x.slots["upper"][slots] = example["lower"], example["upper"]
+        idle = slots[alphas == 0.0]
+        x.stacks["zero"][now["zeros"] : now["zeros"] + len(idle)] = idle
+        now["zeros"] += len(idle)
+        x.log[clock : clock + len(slots)] = slots
+        now["clock"] = clock + len(slots)
+        last = slice(max(0, len(slots) - int(now["rows"]) + 1), None)  # one row is spare
+        rows, every = self._take_rows(slots[last]), self._every_row()
+        every[rows, :top] = values[last]
+        every[rows[:, None], slots] = among[last]
+
+    def remove(self, slots: Array) -> None:
+        """Remove the members in ``slots``, whose alpha is 0, from S."""
+        x, now = self.members, self.now
+        rows = x.slots["row"][slots]
+        rows = rows[rows >= 0]
+        x.examples["slot"][x.slots["member"][slots]] = -1
+        x.slots[slots] = -1, -1, 0, 0.0, 0.0
+        x.rise[slots], x.fall[slots] = -np.inf, np.inf
+        x.rows["slot"][rows] = -1
+        for name, count, entries in (("hole", "holes", slots), ("free_row", "free_rows", rows)):
+            x.stacks[name][now[count] : now[count] + len(entries)] = entries
+            now[count] += len(entries)
 
     def together(self, most: int) -> int:
         """Return how many candidates, at most ``most``, have their values with S computed at a time."""
@@ -233,7 +258,7 @@ class CandidateSet:
     def _relayout(self, keep: Array, width: int) -> None:
         """Keep the slots ``keep`` (ascending) only, as slots 0, 1, ..., in rows of another width, moved in place.
 
-        Who is not kept must have been noted elsewhere. The rows used last survive as far as there is room.
+        The coefficients of the other members must have been saved before. The rows used last remain as far as there is room.
         """
         x, now = self.members, self.now
         top, size = int(now["top"]), len(keep)
@@ -243,13 +268,13 @@ class CandidateSet:
         gone = x.slots["member"][:top][(place < 0) & (x.slots["member"][:top] >= 0)]
         x.examples["slot"][gone] = -1
         x.examples["slot"][x.slots["member"][keep]] = place[keep]
-        held = x.slots["row"][keep]
-        held = held[held >= 0]
+        stored = x.slots["row"][keep]
+        stored = stored[stored >= 0]
         # one row is spare: it takes the next candidate's values
-        held = np.sort(held[np.argsort(x.rows["used"][held])[max(0, len(held) - (n_rows - 1)) :]])
-        rows.move_rows(x.pool, held, keep, int(now["width"]), width)
-        count = len(held)
-        x.rows[:count] = x.rows[held]
+        stored = np.sort(stored[np.argsort(x.rows["used"][stored])[max(0, len(stored) - (n_rows - 1)) :]])
+        _move_rows(x.pool, stored, keep, int(now["width"]), width)
+        count = len(stored)
+        x.rows[:count] = x.rows[stored]
         x.rows["slot"][:count] = owners = place[x.rows["slot"][:count]]
         x.rows["slot"][count:] = -1
         for name in _PER_SLOT:
@@ -267,8 +292,16 @@ class CandidateSet:
         now["top"], now["holes"], now["zeros"] = size, 0, len(zeros)
         now["width"], now["rows"], now["free_rows"] = width, n_rows, free
         now["spare"] = count
-        scan(x)
+        self._scan()
         self._pointed = -1
+
+    def _scan(self) -> None:
+        """Renew the extremes of the gradients."""
+        x, now = self.members, self.now
+        top = slice(int(now["top"]))
+        now["g_max"], now["i_max"] = greatest(x.grad[top] + x.rise[top])
+        least, now["i_min"] = greatest(-x.grad[top] - x.fall[top])
+        now["g_min"] = -least
 
     def keep(self, slots: Array) -> None:
         """Keep the members in ``slots`` (ascending) only, in rows as short as can be."""
@@ -277,29 +310,27 @@ class CandidateSet:
     def make_room(self, entering: int) -> None:
         """Let ``entering`` members find slots, columns and places in the log."""
         now, top = self.now, int(self.now["top"])
-        if now["clock"] - now["caught"] >= _TOGETHER:
-            rows.catch_up(self.members)
+        if now["clock"] - now["caught_up"] >= _ENTERED:
+            catch_up(self.members)
         if now["holes"] > max(_HOLES, top // _HOLES):
             self._relayout(self.live(), int(now["width"]))
             top = int(now["top"])
         needed = min(self.n, top + entering)
         if needed > now["width"]:
-            width = max(needed, int(self._growth(needed) * now["width"]))
+            ample = self.members.pool.size >= (self.n + 2) * _aligned(self.n)
+            width = max(needed, int((_AMPLE_GROWTH if ample else GROWTH) * now["width"]))
             self._relayout(self.live(), _aligned(min(self.n, width)))
         if now["clock"] + entering > len(self.members.log):
             log = np.resize(self.members.log, 2 * (len(self.members.log) + entering))
             self.members = self.members._replace(log=log)
 
-    def _growth(self, needed: int) -> float:
-        """Return by how much the rows shall be wider than now."""
-        pool = self.members.pool
-        if pool.size >= (self.n + 2) * _aligned(self.n):
-            return _AMPLE_GROWTH
-        if needed**2 > pool.size and pool.nbytes <= _SMALL_POOL:
-            return _TIGHT_GROWTH  # where rows must be dropped for lack of memory, wide ones cost more than moving them
-        return GROWTH if (_FREE_GROWTH * needed) ** 2 > pool.size else _FREE_GROWTH
-
     # -- kernel values ------------------------------------------------------------------------------
+
+    def between(self, examples: Array) -> Array:
+        """Return K(examples, examples), writable: for a read-only array the loops would be compiled once more."""
+        among = np.empty((len(examples), len(examples)), dtype=self.kernel.dtype)
+        self.kernel.fill(examples, among, columns=examples)
+        return among
 
     def _point(self) -> None:
         """Let the kernel's columns be those of slots 0 .. top - 1; a hole's may be any."""
@@ -316,34 +347,47 @@ class CandidateSet:
         self.kernel.fill(examples, values, columns=self._standing)
         return values
 
-    def _fill_gaps(self, slot: int) -> None:
-        x = self.members
-        missing = np.unique(x.stacks["gap"][: self.now["gaps"]])
-        row = int(x.slots["row"][slot])
-        values = self.kernel.block(x.slots["member"][slot : slot + 1], x.slots["member"][missing])
-        x.pool[row * int(self.now["width"]) + missing] = values[0]
-        self.now["tick"] += 1  # as rows.own_row does, which has no wrapper to be called from here
-        x.rows[row] = slot, self.now["clock"], self.now["tick"]
+    def _every_row(self) -> Array:
+        """Return the pool as rows, (rows, width)."""
+        width = int(self.now["width"])
+        every: Array = self.members.pool[: int(self.now["rows"]) * width].reshape(-1, width)
+        return every
 
-    def _compute_rows(self, slot: int, together: int) -> None:
+    def _take_rows(self, slots: Array) -> Array:
+        """Give each of ``slots`` a row of the pool: a free one, or the one not used for longest; return the rows."""
         x, now = self.members, self.now
-        width = int(now["width"])
-        # rows are read by others, so that none may lack a member; pointing costs about as much as a row
-        stale = self._pointed < 0 or 4 * (now["clock"] - self._pointed) > now["top"]
-        known = self._standing  # as rows.is_young compares them
-        if stale or slot >= len(known) or known[slot] != x.slots["member"][slot]:
+        free = int(now["free_rows"])
+        taken = min(free, len(slots))
+        rows: Array = x.stacks["free_row"][free - taken : free][::-1].copy()
+        now["free_rows"] -= taken
+        if taken < len(slots):
+            occupied = np.flatnonzero(x.rows["slot"][: now["rows"]] >= 0)
+            oldest = occupied[np.argsort(x.rows["used"][occupied])[: len(slots) - taken]]
+            x.slots["row"][x.rows["slot"][oldest]] = -1
+            rows = np.concatenate([rows, oldest])
+        x.slots["row"][slots] = rows
+        x.rows["slot"][rows], x.rows["logged"][rows] = slots, now["clock"]
+        x.rows["used"][rows] = now["tick"] + 1 + np.arange(len(slots))
+        now["tick"] += len(slots)
+        return rows
+
+    def _compute_rows(self, together: int) -> None:
+        """Compute the row that the loops need, with up to ``together`` - 1 others: those of the members that violate most."""
+        x, now, slot = self.members, self.now, int(self.now["needed"])
+        if self._pointed != now["clock"]:
             self._point()
-        taken = np.empty((2, max(1, min(together, int(now["rows"]) // 8))), dtype=np.int64)
-        slots, places = taken[:, : rows.take_rows(x, slot, self._standing, *taken)]
-        born = x.slots[x.log[self._pointed : now["clock"]]]  # after the last pointing: none of them a slot that moved
-        if ((born["member"] >= 0) & (born["row"] < 0)).any():
-            self._point()
-        self.rows_recomputed += len(places)
-        self.kernel.counter.miss(len(places), (self.size + 1) * width * x.pool.itemsize)
-        every = x.pool[: x.pool.size // width * width].reshape(-1, width)
+        top = slice(len(self._standing))
+        violation = np.maximum(x.grad[top] + x.rise[top] - self.intercept, self.intercept - x.grad[top] - x.fall[top])
+        violation[(x.slots["row"][top] >= 0) | (x.slots["member"][top] < 0)] = -np.inf
+        violation[slot] = np.inf
+        count = max(1, min(together, int(now["rows"]) // 8, int(np.count_nonzero(violation > -np.inf))))
+        slots = np.argpartition(-violation, count - 1)[:count]
+        slots = slots[np.argsort(-violation[slots], kind="stable")]
+        places, every = self._take_rows(slots), self._every_row()
+        self.rows_recomputed += count
+        self.kernel.counter.miss(count, (self.size + 1) * every.shape[1] * every.itemsize)
         self.kernel.fill(x.slots["member"][slots], every, places, self._standing)
-        x.pool[places * width + slots] = x.diagonal[slots]
-        rows.complete(x, slots, places, self._pointed)
+        every[places, slots] = x.diagonal[slots]
 
     # -- members at a bound, left out of the search for a while ----------------------------------------
 
@@ -359,12 +403,9 @@ class CandidateSet:
             (alpha == slots["upper"]) & (grad >= now["g_max"])
         )
         if np.count_nonzero(idle) < max(1.0, least * len(live)):
-            if now["rows"] <= len(live) and _aligned(len(live)) < now["width"]:
-                self.keep(live)  # in shorter rows, so that more fit
             return
         coef = self.write()
         away = idle & (alpha != 0.0)
-        coef[slots["member"][idle & (alpha == 0.0)]] = 0.0
         if away.any():
             self.aside.append(Aside(slots["member"][away], alpha[away], grad[away], coef.copy()))
         self.keep(live[~idle])
@@ -397,7 +438,7 @@ class CandidateSet:
             self.admit(group.members, group.alpha, group.grad)
 
     def _renew(self, group: Aside) -> None:
-        change = self.members.coef - group.then
+        change = self.coef - group.then
         moved = np.flatnonzero(change)
         step = max(1, _KERNEL_VALUES // len(group.members))
         for start in range(0, len(moved), step):
@@ -421,7 +462,7 @@ class CandidateSet:
         return np.sort(np.concatenate([live[alpha != 0.0], live[idle]]))
 
     def moved(self, problem: CSVC, slots: Array) -> CandidateSet:
-        """Return S with the kernel rows that it holds, over other examples; this expansion must not be used any more.
+        """Return S with its stored kernel rows, over other examples; this expansion must not be used any more.
 
         Parameters
         ----------
@@ -432,22 +473,18 @@ class CandidateSet:
         after.most_values = self.most_values
         after.rows_recomputed = self.rows_recomputed
         before, fresh = self.members, after.members
-        grown = {
-            name: _longer(getattr(before, name), getattr(fresh, name))
-            for name in (*_PER_SLOT, "rows", "stacks", "born")
-        }
-        held = np.flatnonzero(before.rows["slot"][: self.now["rows"]] >= 0)
-        used = int(held.max(initial=-1) + 1) * int(self.now["width"])
+        grown = {name: _longer(getattr(before, name), getattr(fresh, name)) for name in (*_PER_SLOT, "rows", "stacks")}
+        stored = np.flatnonzero(before.rows["slot"][: self.now["rows"]] >= 0)
+        used = int(stored.max(initial=-1) + 1) * int(self.now["width"])
         # the rest stays untouched: pages that nobody wrote to take no memory
         pool = _longer(before.pool, fresh.pool, used)
-        after.members = x = before._replace(examples=fresh.examples, coef=fresh.coef, pool=pool, **grown)
+        after.members = x = before._replace(examples=fresh.examples, pool=pool, **grown)
         after.now = x.now[0]
         x.examples["slot"][: len(slots)] = slots
         x.slots["member"] = -1
         x.slots["member"][slots] = np.arange(len(slots))
         after._forget()
         after._relayout(slots, int(after.now["width"]))
-        loops.write(x)
         return after
 
     def _forget(self) -> None:
@@ -457,12 +494,12 @@ class CandidateSet:
         last = np.full(int(now["top"]), -1)
         filled = np.flatnonzero(log >= 0)
         last[log[filled]] = filled  # of equal indices the last one is written
-        kept = np.sort(last[self.live()])
-        kept = kept[kept >= 0]
-        x.log[: len(kept)] = log[kept]
-        x.rows["seen"] = np.searchsorted(kept, x.rows["seen"])
-        now["caught"] = np.searchsorted(kept, now["caught"])
-        now["clock"] = len(kept)
+        remaining = np.sort(last[self.live()])
+        remaining = remaining[remaining >= 0]
+        x.log[: len(remaining)] = log[remaining]
+        x.rows["logged"] = np.searchsorted(remaining, x.rows["logged"])
+        now["caught_up"] = np.searchsorted(remaining, now["caught_up"])
+        now["clock"] = len(remaining)
 
 
 def _writable(examples: Array) -> Array:
@@ -475,75 +512,33 @@ def _aligned(width: int) -> int:
     return (-(-width // _PAGE) | 1) * _PAGE
 
 
+def greatest(values: Array) -> tuple[float, int]:
+    """Return the maximum of ``values`` and where it is first, (-inf, -1) if there is none above -inf."""
+    place = int(np.argmax(values)) if len(values) else -1
+    return (float(values[place]), place) if place >= 0 and values[place] > -np.inf else (-np.inf, -1)
+
+
+def _move_rows(pool: Array, rows: Array, columns: Array, old_width: int, width: int) -> None:
+    """Move the values pool[rows[r], columns[p]] to place (r, p) of rows of another width; both lists ascend."""
+    old, new = (pool[: pool.size // each * each].reshape(-1, each) for each in (max(old_width, 1), width))
+    count, size = len(rows), len(columns)
+    # first columns and numbers, then the width: each pass moves all values in one direction, so none is overwritten
+    chunks = [slice(start, min(start + _CHUNK, count)) for start in range(0, count, _CHUNK)]
+    every = count == 0 or rows[-1] == count - 1
+    if size and columns[-1] != size - 1:
+        for part in chunks:
+            old[part, :size] = old[part if every else rows[part]].take(columns, axis=1)
+    elif not every:
+        for part in chunks:
+            old[part, :size] = old[rows[part], :size]
+    if width != old_width:
+        for part in chunks if width < old_width else reversed(chunks):
+            new[part, :size] = old[part, :size]
+
+
 def _longer(old: Array, new: Array, used: int | None = None) -> Array:
-    """Return the longer one, with what ``old`` holds; up to ``used`` if that is given."""
+    """Return the longer array, which begins with the elements of ``old``: the first ``used`` ones, by default all."""
     if len(old) >= len(new):
         return old
     new[: len(old) if used is None else used] = old[:used]
     return new
-
-
-# -- the next candidates: who is fetched, who will enter S, and whose kernel values with the others are computed -------
-# Candidates among themselves cost values that a row at a time would not. As few are fetched that this adds less than a
-# tenth to the values against S, or costs less than fetching once more would. Where many enter nothing is to be foreseen;
-# else only those likely to enter count: the others' columns are computed if they enter after all. Of points with few features
-# all are computed at once.
-
-
-class Foresight:
-    """Fetches candidates, and learns from each time how many will enter."""
-
-    def __init__(self, kernel: KernelOracle) -> None:
-        self.kernel = kernel
-        self.share = 1.0  # of the last candidates that were likely to enter
-        self.near = _NEAR
-        # fresh pages cost as much as the values
-        self._mixed, self._between = np.empty((2, 0), dtype=kernel.dtype)
-
-    def fetch(self, expansion: CandidateSet, upcoming: Array, *, foresee: bool = True) -> Candidates:
-        """Compute the kernel values of the next candidates of ``upcoming``, one at least."""
-        examples = np.array(upcoming[: self._ahead(expansion, foresee)], dtype=np.int64)
-        expansion.make_room(len(examples))
-        x = expansion.members
-        is_fresh = x.examples["slot"][examples] < 0
-        self._fresh = fresh = examples[is_fresh]
-        places, count = np.where(is_fresh, np.cumsum(is_fresh) - 1, -1), len(fresh)
-        values = expansion.values(fresh)
-        self._distances = np.full(count, -np.inf)
-        entering = np.arange(count)
-        if foresee and self.kernel.n_features > _FEW_FEATURES and count > _FORESEEN * expansion.size:
-            loops.foresee(x, fresh, values, self._distances)
-            entering = np.flatnonzero(self._distances < self.near)
-            self.share = len(entering) / count
-            self.near *= _NEARER
-        if len(self._between) < count**2:
-            room = min(expansion.block, 2 * count) ** 2
-            self._mixed, self._between = np.empty((2, room), dtype=values.dtype)
-        self._among = self._between[: count**2].reshape(count, count)
-        np.fill_diagonal(self._among, np.nan)
-        self._mix(entering)
-        return expansion.offered(examples, places, values, self._among)
-
-    def _ahead(self, expansion: CandidateSet, foresee: bool) -> int:
-        """Return how many candidates to fetch."""
-        size = _AMONG * expansion.size
-        if foresee:
-            share = max(_LEAST_SHARE, self.share)
-            size = max(size / share, math.sqrt(_AMONG_VALUES / share))
-        return min(expansion.together(expansion.block), max(_FEWEST, int(size)))
-
-    def _mix(self, entering: Array) -> None:
-        """Compute K(fresh, fresh[entering]), columns of ``among``: for all rows, as these are at hand, prepared."""
-        fresh, count = self._fresh, len(entering)
-        if count:
-            values = self._mixed[: len(fresh) * count].reshape(len(fresh), count)
-            self.kernel.fill(fresh, values, columns=fresh[entering])
-            loops.spread(values, entering, self._among)
-
-    def mix_unforeseen(self, place: int) -> None:
-        """Compute the column of a candidate that enters unforeseen, and of those after it that are as near."""
-        distances = self._distances
-        near = (distances <= distances[place]) & np.isnan(self._among.diagonal())
-        near[:place] = False
-        self.near = max(self.near, float(distances[place]))
-        self._mix(np.flatnonzero(near))

@@ -4,12 +4,16 @@ Where many members have coefficients between 0 and a large C, REPROCESS takes hu
 improves puts others wrong. A solver that minimises over all free variables together takes as long as a few dozen. It
 computes its kernel values anew, and from the online coefficients it would take longer than REPROCESS does as a rule:
 whoever ends within :data:`LONG` steps a member is never handed over, and the others are nearly sorted by then.
+The partner that gains most to second order takes a pass over all members more. Where the kernel is narrow most pairs have
+much the same curvature and it gains little, so REPROCESS tries both ways to choose a pair after each pause.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from harness import CSVC, Iterate, Problem, Solver, get_solver
 from harness.registry.subproblem_oracle import Oracle, oracle_refusal, takes
@@ -19,25 +23,36 @@ if TYPE_CHECKING:
     from harness_lasvm.options import LASVMOptions
 
 _PAUSE = 1000  # REPROCESS operations between two yields, and between two attempts to shrink
-_ROWS_TOGETHER = 64  # are computed anew at a time, where no row is new
-_WORTHWHILE = 0.1  # share of the active members whose removal pays for packing the others
-LONG = 30  # REPROCESS operations for each member that S began with: measured, 10 and 100 take longer
-_MANY = 2500  # members: exact solvers do not compute the matrix of more at once, and take longer for it
-_LONGER = 2  # times as many operations with more
-_BYTES = 16  # of memory for each pair of members: the oracle's kernel matrix in float64, and what it works in
-_AT_ONCE = 1e9  # a tau that any start meets
-_SURE = 0.9  # of tau: scores that are computed anew round otherwise
+_TRIAL = 32  # steps of each of four trials of the ways to choose a pair
+_SECOND_ORDER_COST = 1.6  # time of a step whose partner was chosen to second order, over that of another
+_ROWS_TOGETHER = 64  # most rows that are computed anew at a time, where no row is new
+_WORTHWHILE = 0.1  # least fraction of the active members whose removal pays for packing the others
+LONG = 30  # REPROCESS operations for each member at the start before the solver takes over; 10 and 100 take longer
+_BYTES = 16  # bytes for each pair of members: the solver's kernel matrix in float64, and its work space
+_AT_ONCE = 1e9  # a tau that any start satisfies
+_SAFETY = 0.9  # factor of the solver's tau: scores that are computed again round otherwise
 
 
 def finish(expansion: CandidateSet, options: LASVMOptions) -> Iterator[None]:
     """REPROCESS until no pair of S violates by more than tau; pause every so many."""
-    from harness_lasvm.compiled import rows, steps
-    from harness_lasvm.compiled.state import DONE
+    from harness_lasvm.compiled.members import catch_up
+    from harness_lasvm.compiled.state import DONE, PAUSED
 
     expansion.now["sweep"] = not options.shrinking
-    rows.catch_up(expansion.members)
+    catch_up(expansion.members)
     while True:
-        if expansion.run(steps.finish, options.tau, pause=_PAUSE, together=_ROWS_TOGETHER) == DONE:
+        code, gains = PAUSED, [0.0, 0.0]
+        # without room for all rows, second order: a row costs more than a look at all members
+        second = expansion.now["rows"] <= expansion.now["top"]
+        for trial in () if second else (False, True, True, False):
+            if code == PAUSED:
+                before = float(expansion.now["gained"])
+                code = _reprocess(expansion, options.tau, trial, _TRIAL)
+                gains[trial] += float(expansion.now["gained"]) - before
+        if code == PAUSED:
+            second = second or gains[True] >= _SECOND_ORDER_COST * gains[False]
+            code = _reprocess(expansion, options.tau, second, _PAUSE)
+        if code == DONE:
             if not expansion.aside:
                 return
             expansion.unshrink(options.tau)
@@ -48,6 +63,15 @@ def finish(expansion: CandidateSet, options: LASVMOptions) -> Iterator[None]:
         yield
 
 
+def _reprocess(expansion: CandidateSet, tau: float, second_order: bool, steps: int) -> int:
+    """REPROCESS ``steps`` times at most, along the most violating pair or with a partner chosen to second order."""
+    from harness_lasvm.compiled.steps import run
+
+    first = 0 if second_order else expansion.n + 1
+    work = expansion.finishing_work()
+    return expansion.run(run, work, tau, -np.inf, first, pause=steps, together=_ROWS_TOGETHER)
+
+
 def named(name: str, tau: float) -> Solver:
     """Return the solver called ``name``, ending at ``tau`` if that is a parameter of it, else at as small a relative gap.
 
@@ -56,9 +80,9 @@ def named(name: str, tau: float) -> Solver:
     UsageError : there is no such solver.
     """
     solver = get_solver(name)
-    own: float | None = getattr(solver, "tau", None)
+    given: float | None = getattr(solver, "tau", None)
     # over S, delta <= tau leaves a relative gap of about tau
-    return solver.with_target_gap(_SURE * tau) if own is None else solver.replace(tau=min(own, _SURE * tau))
+    return solver.with_target_gap(_SAFETY * tau) if given is None else solver.replace(tau=min(given, _SAFETY * tau))
 
 
 def warm_ups(name: str) -> tuple[Solver, ...]:
@@ -85,8 +109,7 @@ def takes_long(operations: int, began: int, members: int, cache_mb: float) -> bo
 
     began, members : |S| before the finishing step, and now
     """
-    long = LONG * began * (1 if members <= _MANY else _LONGER)
-    return operations >= long and _BYTES * members**2 <= cache_mb * 2**20
+    return operations >= LONG * began and _BYTES * members**2 <= cache_mb * 2**20
 
 
 def hand_over(
@@ -118,8 +141,8 @@ def hand_over(
     if not last.done:
         return False
     with oracle.failing_in(where):
-        own, _ = sub.checked(coef[members], last.intercept)
-        delta = sub.kkt_violation(own, sub.kernel.expand(own))
+        feasible, _ = sub.checked(coef[members], last.intercept)
+        delta = sub.kkt_violation(feasible, sub.kernel.expand(feasible))
     if delta <= tau:
         yield iterate(done=True, delta=delta)
     return bool(delta <= tau)

@@ -1,4 +1,4 @@
-"""LASVM at work for another solver, which chooses the examples: who asks how it scores them, and which it shall learn."""
+"""LASVM as the learner of another solver, which requests scores of examples and chooses those to learn."""
 
 from __future__ import annotations
 
@@ -16,19 +16,17 @@ from harness_lasvm.finishing import finish
 from harness_lasvm.online import Online
 from harness_lasvm.options import LASVMOptions
 
-# so much longer a value takes in a row over all points than in a block: measured 1.6 (sparse) to 2.8 (dense)
-_DEARER = 2.0
-# the scores of all points, kept while one example after another is learned
-_FULL = 0.9  # of the rows that memory holds: with more members, their rows would be computed again and again
+_ROW_COST = 2.0  # time of a kernel value in a row over all points, over that in a block: 1.6 (sparse) to 2.8 (dense)
+_FULL = 0.9  # most members, as a fraction of the rows that fit into memory: of more, rows would be computed repeatedly
 
 
 class LASVMLearner(Learner):
-    """PROCESS and REPROCESS, once each, for every example that it is told; the first ones bring the seeds.
+    """PROCESS and REPROCESS, once each, for every example to learn; the first ones bring the seeds.
 
     Learning a problem in one call takes the steps of the solver's first epoch over the same order. The kernel values
     that :meth:`scores` computed last serve the PROCESS of those that are learned next.
 
-    While it has seen one class only its model is w = 0 with that label as intercept, and its margin is infinite.
+    While it has learned one class only, its model is w = 0 with that label as intercept, and its margin is infinite.
     """
 
     def __init__(self, problem: CSVC, options: LASVMOptions, rng: np.random.Generator) -> None:
@@ -36,12 +34,12 @@ class LASVMLearner(Learner):
         self._expansion = CandidateSet(problem, cache_mb=options.cache_mb, block=options.block, dtype=options.dtype)
         self._online = Online(self._expansion, options, rng)
         self._scored: tuple[Array, Array] | None = None  # examples, and their values against the slots of now
-        self._kept: KeptScores | None = None
-        self._learned = 0  # since scores were asked for
+        self._stored: StoredScores | None = None
+        self._learned = 0  # number of examples learned since scores were requested
 
     def learn(self, indices: Any) -> None:
         examples = np.array(indices, dtype=np.int64).reshape(-1)
-        self._know(examples)
+        self._set_targets(examples)
         scored, self._scored = self._scored, None
         if not self._online.visited:
             self._online.seed(examples)
@@ -59,23 +57,23 @@ class LASVMLearner(Learner):
         examples = np.array(indices, dtype=np.int64).reshape(-1)
         self._resume()
         expansion = self._expansion
-        found = np.full(len(examples), expansion.intercept)
+        scores = np.full(len(examples), expansion.intercept)
         self._scored, support = None, expansion.support()
         if not len(examples) or not support:
-            return found
+            return scores
         self._choose(keep, len(examples) * support)
-        if self._kept is not None:
-            return found + self._kept.scores(examples, expansion.members.coef)
+        if self._stored is not None:
+            return scores + self._stored.scores(examples, expansion.write())
         if len(examples) > expansion.block:
-            coef = expansion.members.coef  # as support() has written it
+            coef = expansion.write()
             if 2 * len(examples) > expansion.n:
-                return found + expansion.kernel.expand(coef)[examples]
-            return found + expansion.kernel.expand(coef, examples)
+                return scores + expansion.kernel.expand(coef)[examples]
+            return scores + expansion.kernel.expand(coef, examples)
         expansion.make_room(len(examples))  # for those that are learned: later it would move the slots
         values = expansion.values(examples)
-        add_scores(values, expansion.members.alpha[: values.shape[1]], found)
+        add_scores(values, expansion.members.alpha[: values.shape[1]], scores)
         self._scored = examples, values
-        return found
+        return scores
 
     def finish(self) -> None:
         self._scored = None
@@ -92,74 +90,74 @@ class LASVMLearner(Learner):
 
     @property
     def margin(self) -> float:
-        """1 + delta / 2; infinite while one class was seen."""
+        """1 + delta / 2; infinite while one class was learned."""
         delta = self._expansion.delta
         return 1.0 + 0.5 * delta if math.isfinite(delta) else math.inf
 
     # -- inside ---------------------------------------------------------------------------------------
 
-    def _know(self, examples: Array) -> None:
-        """Enter the targets and the bounds of what is to be learned."""
+    def _set_targets(self, examples: Array) -> None:
+        """Set the targets and the bounds of examples to be learned."""
         targets = self._problem.targets[examples]
         unknown = np.flatnonzero(np.isnan(targets))
         if len(unknown):
             raise UsageError(
                 f"point {examples[unknown[0]]} was to be learned and its label is not known; query it before, with problem.query."
             )
-        known, reach = self._expansion.members.examples, self._problem.upper[examples] * targets
-        known["target"][examples] = targets
-        known["lower"][examples], known["upper"][examples] = np.minimum(0.0, reach), np.maximum(0.0, reach)
+        records, reach = self._expansion.members.examples, self._problem.upper[examples] * targets
+        records["target"][examples] = targets
+        records["lower"][examples], records["upper"][examples] = np.minimum(0.0, reach), np.maximum(0.0, reach)
 
     def _resume(self) -> None:
-        """Take back what the finishing step has changed for itself."""
+        """Undo what the finishing step has changed for itself."""
         if self._expansion.aside:
             self._expansion.readmit()
         self._expansion.now["sweep"] = 1
 
-    def _choose(self, keep: bool | None, afresh: int) -> None:
-        """Decide whether scores are kept from now on; ``afresh`` : the kernel values of a query that keeps none."""
+    def _choose(self, keep: bool | None, values: int) -> None:
+        """Decide whether scores are stored from now on; ``values`` : the kernel values of a query without stored scores."""
         expansion, learned, self._learned = self._expansion, self._learned, 0
         if keep is None:
-            pays = self._kept is not None or afresh > _DEARER * expansion.n * max(1, learned)
-            keep = pays and KeptScores.holds(expansion.kernel, expansion.size)
+            pays = self._stored is not None or values > _ROW_COST * expansion.n * max(1, learned)
+            keep = pays and StoredScores.fits(expansion.kernel, expansion.size)
         if not keep:
-            self._kept = None
-        elif self._kept is None:
-            self._kept = KeptScores(expansion.kernel)
+            self._stored = None
+        elif self._stored is None:
+            self._stored = StoredScores(expansion.kernel)
 
     def _with_values(self, examples: Array, scored: tuple[Array, Array] | None) -> Candidates | None:
-        """Return the examples with kernel values that are there, or serve the scores too; None if there are none.
+        """Return the examples with kernel values from the last scores, or from stored rows; None if there are none.
 
-        scored : examples that were scored afresh, and their values
+        scored : examples whose scores were not stored, and their values
         """
         expansion = self._expansion
-        strange = (expansion.members.examples["slot"][examples] >= 0).any()
-        if not len(examples) or strange or len(set(examples.tolist())) < len(examples):
+        has_members = (expansion.members.examples["slot"][examples] >= 0).any()
+        if not len(examples) or has_members or len(set(examples.tolist())) < len(examples):
             return None
-        if self._kept is not None:
-            return self._kept.candidates(expansion, examples)
+        if self._stored is not None:
+            return self._stored.candidates(expansion, examples)
         if scored is None:
             return None
-        found = scored[0] == examples[:, None]
-        if not found.any(axis=1).all():
+        equal = scored[0] == examples[:, None]
+        if not equal.any(axis=1).all():
             return None
         among = np.zeros((1, 1), dtype=expansion.kernel.dtype)  # one candidate has no others
         if len(examples) > 1:
-            among = expansion.kernel.block(examples, examples)
-        return expansion.offered(examples, np.arange(len(examples)), scored[1][found.argmax(axis=1)], among)
+            among = expansion.between(examples)
+        return expansion.offered(examples, np.arange(len(examples)), scored[1][equal.argmax(axis=1)], among)
 
 
-# -- the scores of all points, kept while one example after another is learned -----------------------------------------
+# -- scores of all points, stored while one example after another is learned -------------------------------------------
 # A query of q candidates costs q |S| kernel values. Where that is more than n, the row of each new example over all points
 # costs less: it serves its own PROCESS, and brings the scores of all points up to date whenever its coefficient changes.
 
 
-class KeptScores:
+class StoredScores:
     """K coef at all points, (n,) float64, with kernel rows over all points as far as memory goes.
 
     Parameters
     ----------
-    kernel : of the learner's dtype; the rows take its ``cache_mb`` at most, beside what S holds
+    kernel : of the learner's dtype; the rows take its ``cache_mb`` at most, in addition to those of S
     """
 
     def __init__(self, kernel: KernelOracle) -> None:
@@ -167,8 +165,8 @@ class KeptScores:
         self._coef, self._scores = np.zeros((2, kernel.n))
 
     @staticmethod
-    def holds(kernel: KernelOracle, members: int) -> bool:
-        """Return whether memory holds the rows of so many members of S."""
+    def fits(kernel: KernelOracle, members: int) -> bool:
+        """Return whether the rows of so many members of S fit into memory."""
         return bool(members < _FULL * kernel.cache_mb * 2**20 / (kernel.n * kernel.dtype.itemsize))
 
     def scores(self, examples: Array, coef: Vector) -> Vector:

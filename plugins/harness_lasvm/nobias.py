@@ -1,6 +1,6 @@
 """LASVM-G, LASVM-NC, LASVM-I and the Full SVM: online kernel machines without a bias, driven by the duality gap.
 
-S holds the members with their signed coefficients alpha and gradients g_s = y_s - sum_t alpha_t K_st. Without a bias
+S is the set of members, with their signed coefficients alpha and gradients g_s = y_s - sum_t alpha_t K_st. Without a bias
 one coordinate at a time is feasible. For each example, in random order: PROCESS lets it into S and searches along its
 coordinate, then REPROCESS searches along the coordinate with the largest violation until the duality gap over S is at
 most max(C, gap target). CLEAN, every so many examples, removes members with alpha = 0.
@@ -9,7 +9,7 @@ Cost: an example |S| kernel values and a pass over S for its gradient; each sear
 which also renews the gap, the gap target and the next violation.
 
 Source: Ertekin, Bottou, Giles, Ignorance is Bliss: Non-Convex Online Support Vector Machines (2011), sections 4-7. Where
-the printed pseudo-code cannot be meant, here is what the derivation gives:
+the printed pseudo-code cannot be right, this follows the derivation:
 
 * gap, eq. (9). With A_i <= alpha_i <= B_i the primal of (18) is 1/2 |w|^2 + sum max(A_i g_i, B_i g_i), so
   G = sum (max(A_i g_i, B_i g_i) - alpha_i g_i): no term is negative. For beta_i = 0 that is
@@ -18,7 +18,7 @@ the printed pseudo-code cannot be meant, here is what the derivation gives:
 * gap target, eq. (8): the maximum with 0 stands under the root. The sums run over the l support vectors: over all of
   S, as printed, the argument is no spread of l values and turns negative. h_i = (A_i + B_i) g_i, which is C_i y_i g_i
   for beta_i = 0 and changes its sign, as the loss does, for beta_i = C.
-* PROCESS, step 2, else-branch: min(B_i - alpha_i, g_i / K_ii), printed with max. Step 1 means y_i. In later epochs a
+* PROCESS, step 2, else-branch: min(B_i - alpha_i, g_i / K_ii), printed with max. Step 1 is about y_i. In later epochs a
   member is processed with the alpha that it has.
 * REPROCESS, steps 4-5: i is the index chosen in step 3, also in the else-branch. Step 2, to bail out if (i, j) is no
   tau-violating pair, is the rule of the SVM with a bias: here a single coordinate violates if g > tau and it may
@@ -47,6 +47,7 @@ from harness import Conformance, CSVCNoBias, Iterate, Problem, Solver, parameter
 if TYPE_CHECKING:
     from harness_lasvm.candidate_set import CandidateSet
     from harness_lasvm.compiled.nobias import Ledger
+    from harness_lasvm.compiled.state import Candidates
 
 _RAMP = "ramp-svc"  # of the plugin robust
 _SEEDS = 5  # of each class
@@ -67,7 +68,7 @@ class _NoBias(Solver):
         8, "members that REPROCESS searches along before the others follow; 1: one, as printed", ge=1
     )
     cache_mb: float | None = parameter(None, "memory for kernel rows, MB of 2^20 bytes; none: the problem's own", gt=0)
-    block: int = parameter(256, "most candidates whose kernel rows are computed together", ge=1)
+    block: int = parameter(192, "most candidates whose kernel values are computed together", ge=1)
     dtype: Literal["float32", "float64"] = parameter("float32", "of the kernel rows; gradients are float64")
 
     @property
@@ -85,8 +86,6 @@ class _NoBias(Solver):
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         from harness_lasvm.candidate_set import CandidateSet
-        from harness_lasvm.compiled.nobias import clean, finish
-        from harness_lasvm.compiled.state import DONE, PAUSED
 
         stated: Any = problem
         hinge: CSVCNoBias = stated.hinge if problem.name == _RAMP else stated
@@ -98,18 +97,18 @@ class _NoBias(Solver):
                 _admit(expansion, _firsts(problem.targets, order))
             for visited in self._epoch(expansion, ledger, order):
                 yield self._iterate(expansion, ledger, epoch, visited)
-        code = PAUSED if self.finishing else DONE
-        while code == PAUSED:
-            code = expansion.run(finish, ledger, pause=_PAUSE)
-            yield self._iterate(expansion, ledger, self.epochs, problem.n)
+        if self.finishing:
+            ledger.sums["threshold"] = -np.inf
+            work = expansion.finishing_work()
+            for _ in self._run(expansion, ledger, work):
+                yield self._iterate(expansion, ledger, self.epochs, problem.n)
         if self.cleaning[0]:
-            clean(expansion.members, ledger, 0)
+            _clean(expansion, ledger, 0)
         yield self._iterate(expansion, ledger, self.epochs, problem.n, done=True)
 
     def _ledger(self, bend: float, hinge: CSVCNoBias) -> Ledger:
         from harness_lasvm.compiled import nobias as rules
 
-        clean_every, max_inactive = self.cleaning
         up, down, slope = np.zeros((3, hinge.n))
         return rules.Ledger(
             up=up,
@@ -121,29 +120,35 @@ class _NoBias(Solver):
             bend=float(bend),
             tau=float(self.tau),
             group=self.group,
-            clean_every=clean_every,
-            max_inactive=max_inactive,
+            clean_every=self.cleaning[0],
         )
 
     def _epoch(self, expansion: CandidateSet, ledger: Ledger, order: Any) -> Iterator[int]:
-        """Run the online iterations over ``order``; pause after all that were fetched together, and within after many REPROCESS.
+        """Run the online iterations over ``order``; pause after all that were fetched together, and after many REPROCESS.
 
-        Yields how many examples of the epoch are done with.
+        Yields the number of examples of the epoch that were visited.
         """
-        from harness_lasvm.compiled.nobias import measure, online
-        from harness_lasvm.compiled.state import PAUSED
-
         visited = 0
         while visited < len(order):
             if not expansion.size:  # all cleaned away; a request needs a member
                 _admit(expansion, order[visited : visited + 1])
-            # where all enter nothing is to be foreseen
-            work = expansion.fetch(order[visited:], foresee=self.rule == "ignore")
-            measure(expansion.members, ledger)  # the slots may have moved
-            while expansion.run(online, ledger, work, pause=max(_PAUSE, 2 * self.block)) == PAUSED:
+            work = expansion.fetch(order[visited:])
+            _measure(expansion, ledger)  # the slots may have moved
+            for _ in self._run(expansion, ledger, work):
                 yield visited + int(expansion.now["at"])
             visited += int(expansion.now["at"])
             yield visited
+
+    def _run(self, expansion: CandidateSet, ledger: Ledger, work: Candidates) -> Iterator[None]:
+        """Run the compiled loop and CLEAN; pause after many operations."""
+        from harness_lasvm.compiled.nobias import run
+        from harness_lasvm.compiled.state import CLEAN_DUE, PAUSED
+
+        while (code := expansion.run(run, ledger, work, pause=max(_PAUSE, 2 * self.block))) in (CLEAN_DUE, PAUSED):
+            if code == PAUSED:
+                yield
+            else:
+                _clean(expansion, ledger, self.cleaning[1])
 
     def _iterate(
         self, expansion: CandidateSet, ledger: Ledger, epoch: int, visited: int, *, done: bool = False
@@ -210,7 +215,7 @@ class LASVMG(_Cleaned):
 
 @dataclass(frozen=True)
 class LASVMNC(_Cleaned):
-    """LASVM-G with the ramp loss: an example that arrives with y f < s gets beta = C, which it keeps as a member.
+    """LASVM-G with the ramp loss: an example that arrives with y f < s gets beta = C for as long as it is a member.
 
     Take it for online training where labels are wrong. Paper: Ertekin, Bottou and Giles 2011.
 
@@ -247,3 +252,29 @@ def _firsts(targets: Any, order: Any) -> Any:
     """Return the first few examples of each class in ``order``."""
     firsts = [np.flatnonzero(targets[order] == label)[:_SEEDS] for label in (1.0, -1.0)]
     return order[np.sort(np.concatenate(firsts))]
+
+
+def _clean(expansion: CandidateSet, ledger: Ledger, max_inactive: int) -> None:
+    """CLEAN: of the members with alpha = 0 leave the ``max_inactive`` nearest to a violation."""
+    x, live = expansion.members, expansion.live()
+    idle = live[x.alpha[live] == 0.0]
+    violation = np.where(x.slots["upper"][idle] > 0.0, x.grad[idle], -x.grad[idle])
+    if len(idle) > max_inactive:
+        expansion.remove(idle[np.argsort(violation, kind="stable")[: len(idle) - max_inactive]])
+        _measure(expansion, ledger)
+
+
+def _measure(expansion: CandidateSet, ledger: Ledger) -> None:
+    """Renew the ledger from the slots."""
+    from harness_lasvm.candidate_set import greatest
+
+    x, sums = expansion.members, ledger.sums[0]
+    now = slice(int(expansion.now["top"]))
+    alpha, grad, lower, upper = x.alpha[now], x.grad[now], x.slots["lower"][now], x.slots["upper"][now]
+    ledger.up[now], ledger.down[now] = upper - alpha, alpha - lower
+    ledger.slope[now] = np.where(alpha != 0.0, lower + upper, 0.0)
+    sums["support"] = np.count_nonzero(alpha)
+    sums["gap"] = np.maximum(ledger.up[now] * grad, -ledger.down[now] * grad).sum()
+    sums["high"], sums["i_high"] = greatest(grad + x.rise[now])
+    low, sums["i_low"] = greatest(-grad - x.fall[now])
+    sums["low"] = -low

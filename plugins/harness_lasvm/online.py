@@ -11,11 +11,11 @@ from harness.support.arrays import Array
 from harness_lasvm.candidate_set import CandidateSet
 from harness_lasvm.compiled.members import add_scores
 from harness_lasvm.compiled.state import PAUSED, Candidates
-from harness_lasvm.compiled.steps import online
+from harness_lasvm.compiled.steps import run
 from harness_lasvm.options import LASVMOptions
 
 _SEEDS = 5  # of each class
-_PAUSE = 1000  # REPROCESS operations between two yields, where delta_max asks for many
+_PAUSE = 1000  # REPROCESS operations between two yields, where delta_max takes many
 _ENTERING = 4  # support vectors that one PROCESS and one REPROCESS can add: both ends of two pairs
 # example selection with randomised search: the best of a few random examples is PROCESSed next
 CANDIDATES = {"gradient": 50, "active": 50, "autoactive": 100}
@@ -42,9 +42,9 @@ class Online:
         """Let the first few ``examples`` of each class into S, with alpha = 0; none of them is a member."""
         expansion = self.expansion
         targets = expansion.targets[examples]
-        firsts = [np.flatnonzero(targets == label)[:wanted] for label, wanted in self._to_seed.items()]
+        firsts = [np.flatnonzero(targets == label)[:count] for label, count in self._to_seed.items()]
         self._to_seed = {
-            label: wanted - len(first) for (label, wanted), first in zip(self._to_seed.items(), firsts, strict=True)
+            label: count - len(first) for (label, count), first in zip(self._to_seed.items(), firsts, strict=True)
         }
         seeds = examples[np.sort(np.concatenate(firsts))]
         if len(seeds):
@@ -58,7 +58,7 @@ class Online:
         if work is None:
             for _ in self.visit(examples):
                 pass
-            self.stopped_by = ""  # what ended this visit says nothing about the next one
+            self.stopped_by = ""  # the next visit may go on
             return
         for _ in self._run(work):
             pass
@@ -97,7 +97,7 @@ class Online:
         delta_max = math.inf if options.delta_max is None else options.delta_max
         many = expansion.n + 1 if options.second_order_from is None else options.second_order_from
         pause = max(_PAUSE, 2 * options.block)
-        while expansion.run(online, work, options.tau, delta_max, many, pause=pause) == PAUSED:
+        while expansion.run(run, work, options.tau, delta_max, many, pause=pause) == PAUSED:
             yield
 
     # -- the limit on support vectors ----------------------------------------------------------------
@@ -198,10 +198,10 @@ class Search:
         known = self.place[members]
         columns = np.concatenate([members[known >= 0], members[known < 0]])
         values = np.empty((len(left) + count, len(columns)), dtype=kernel.dtype)
-        held = int(np.count_nonzero(known >= 0))
+        old = int(np.count_nonzero(known >= 0))
         if len(left):
-            values[: len(left), :held] = self.values[self.used :][:, known[known >= 0]]
-            values[: len(left), held:] = kernel.block(left, columns[held:])
+            values[: len(left), :old] = self.values[self.used :][:, known[known >= 0]]
+            values[: len(left), old:] = kernel.block(left, columns[old:])
         values[len(left) :] = kernel.block(fresh, columns)
         self.place[self.columns] = -1
         self.place[columns] = np.arange(len(columns))
@@ -236,7 +236,7 @@ class Search:
 
     def _measure(self, rows: slice, entered: Array, late: Array) -> Array:
         """Return y f by the gradient criterion, else |f|, of the candidates ``rows``."""
-        coef = self.expansion.members.coef
+        coef = self.expansion.coef
         scores = np.full(rows.stop - rows.start, self.expansion.intercept)
         add_scores(self.values[rows], coef[self.columns], scores)
         add_scores(late, coef[entered], scores)

@@ -1,4 +1,4 @@
-"""What LASVM can be told, for itself, for those who teach it and for streams."""
+"""The parameters of LASVM, of its learner and of its streams."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class LASVMOptions(Solver):
         "up to 100, until 5 have |f| < 1 + delta / 2",
     )
     max_support: int | None = parameter(None, "end the online iterations at so many support vectors; none: no", ge=1)
-    block: int = parameter(256, "most candidates whose kernel rows are computed together", ge=1)
+    block: int = parameter(192, "most candidates whose kernel values are computed together", ge=1)
     dtype: Literal["float32", "float64"] = parameter("float32", "of the kernel rows; gradients are float64")
 
     def with_target_gap(self, gap: float) -> Self:

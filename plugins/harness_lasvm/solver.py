@@ -1,13 +1,13 @@
 """LASVM: an online SVM that inserts examples one by one and drops those that turn out not to support.
 
-S holds the potential support vectors with their signed coefficients alpha and their gradients
+S is the set of potential support vectors, with their signed coefficients alpha and their gradients
 g_s = y_s - sum_t alpha_t K_st. PROCESS(k) lets example k into S and searches along the pair of k and the most
 violating member; REPROCESS searches along the most violating pair of S and removes blatant non support
 vectors. An epoch visits the examples in random order, a PROCESS and a REPROCESS each; the finishing step
 repeats REPROCESS until no tau-violating pair is left in S. One epoch need not find all support vectors.
 
 Cost: PROCESS |S| kernel values and two passes over S; REPROCESS no kernel values while the rows it needs are
-held, and one pass over S.
+stored, and one pass over S.
 
 Source: Bordes, Ertekin, Weston, Bottou, Fast Kernel Classifiers with Online and Active Learning, JMLR 6 (2005),
 section 3.2. Differs in:
@@ -19,14 +19,14 @@ section 3.2. Differs in:
   what case c of the paper's convergence argument needs.
 * the seeds are the first five examples of each class in the first epoch's order.
 * K_ii + K_jj - 2 K_ij is taken to be at least 1e-12, for equal points.
-* the finishing step's active members are packed, not flagged; inactive members come back by their own gradients.
+* the finishing step's active members are packed, not flagged; inactive members come back by their gradients.
 * online while S has ``second_order_from`` members, and in the finishing step where that gains more for the time it takes,
   the partner of PROCESS's k, and of one of REPROCESS's pair, is the member with which the objective gains most to second
   order (Fan, Chen, Lin, JMLR 6, 2005), as in the LIBSVM that the paper compares with. With one most violating pair an
   example and large C, the model lags far behind its optimum and S fills with examples that the finishing step drops
   again: on the paper's banana set it grows to four times as many members as there are support vectors. While S is small
   this costs nothing, and the finishing step profits by more examples.
-* where memory does not hold the rows of all members, a pair whose rows are held is taken instead of the most violating
+* where the rows of all members do not fit into memory, a pair whose rows are stored is taken instead of the most violating
   one if it violates at least 0.3 times as much, online and in the finishing step, and missing rows are computed
   several together (:mod:`harness_lasvm.compiled.steps`). It ends at the same tau.
 * a finishing step that is long is handed to an exact solver, over S and from the coefficients of then
@@ -54,7 +54,7 @@ class LASVM(LASVMOptions):
     Take it for an accurate model after one pass, where no small certified gap is needed. Paper: Bordes, Ertekin,
     Weston and Bottou 2005.
 
-    A step is one PROCESS or REPROCESS, those that bail out included. ``info`` holds delta (of the most violating
+    A step is one PROCESS or REPROCESS, those that bail out included. ``info`` has delta (of the most violating
     pair of the active members of S; of the finisher's models, of the last one, over all S), members (|S|), epoch, phase
     ('online', 'finishing', or 'finisher' once that is at work), visited (examples given to PROCESS), rows_recomputed (kernel
     rows of members that memory did not hold) and finisher_steps, which are no steps of LASVM. The last iterate of phase
@@ -123,13 +123,13 @@ class LASVM(LASVMOptions):
 
         Raises
         ------
-        UsageError : a parameter that says which examples are visited: that is the other's choice.
+        UsageError : a parameter that chooses the examples to visit: the other solver does.
         """
         from harness_lasvm.learner import LASVMLearner
 
         if self.epochs != 1 or self.max_support is not None or self.selection != "random":
             raise UsageError(
-                f"{self.label}: who teaches it says which examples it visits and when it ends; leave out epochs, max_support "
+                f"{self.label}: as a learner it chooses neither the examples nor the end; leave out epochs, max_support "
                 "and selection."
             )
         return LASVMLearner(cast("CSVC", problem), self, rng)

@@ -1,7 +1,7 @@
 """LASVM on a stream: chunks come and go, the candidate set S stays.
 
 A chunk and the points of S are the examples of a small problem. The next chunk takes its place, and alpha, the gradients and
-the kernel rows of S go on. K(S, S) is not computed again while the cache holds it.
+the kernel rows of S go on. K(S, S) is not computed again while the cache has it.
 
 When a chunk arrives, members of weight zero leave S: all but the :data:`IDLE` that violate most and, up to the size of the
 chunk, those in a tau-violating pair. REPROCESS removes none between the extremes, and copies of points on the margin always
@@ -12,7 +12,7 @@ the larger of the chunk and :data:`IDLE`, and what entered from the last chunk. 
 if these are longer) and :data:`CANDIDATE_VALUES` values of candidates.
 
 A stream fed in one chunk takes the steps of the solver ``lasvm`` over the same order; in several chunks it does so up
-to the rounding of kernel values, if the first chunk holds the seeds, five examples of each class.
+to the rounding of kernel values, if the first chunk has the seeds, five examples of each class.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class LASVMStream:
     # -- what it knows -------------------------------------------------------------------------------
 
     def model(self) -> StreamModel:
-        """Return the model of now, which later chunks do not change; a constant while one class was seen.
+        """Return the model of now, which later chunks do not change; a constant after one class only.
 
         Raises
         ------
@@ -204,7 +204,7 @@ class LASVMStream:
         return CSVC(kernel, labels, self.settings)
 
     def _checked(self, x: Any, y: Any) -> tuple[Any, Array]:
-        """Return a chunk as the stream's own copy, or refuse it."""
+        """Return a copy of a chunk, or refuse it."""
         what = f"the chunk after {self.seen} examples"
         x = _points(x, what, None if self._problem is None else self._problem.kernel.points)
         labels = np.asarray(y)
@@ -239,7 +239,7 @@ def _points(x: Any, what: str, known: Any) -> Any:
             points = points.toarray() if isinstance(known, np.ndarray) else scipy.sparse.csr_array(points)
     points = np.array(points, order="C") if isinstance(points, np.ndarray) else points.copy()
     if not np.isfinite(points if isinstance(points, np.ndarray) else points.data).all():
-        raise DataError(f"{what} holds NaN or infinity; expected finite numbers.")
+        raise DataError(f"{what} has NaN or infinity; expected finite numbers.")
     return points
 
 

@@ -55,7 +55,7 @@ def partway(seed, blocks, C=5.0, **parameters):
     while blocks and done < 600:
         blocks -= 1
         work = found.fetch(order[done:])
-        found.run(steps.online, work, 1e-3, np.inf, 0, pause=10**9)
+        found.run(steps.run, work, 1e-3, np.inf, 0, pause=10**9)
         done += int(found.now["at"])
     return found, values
 

@@ -7,7 +7,7 @@ import pytest
 from harness_lasvm import LASVM, candidate_set, finishing, solver
 from harness_lasvm import online as online_
 from harness_lasvm.candidate_set import CandidateSet
-from harness_lasvm.compiled import rows as pool
+from harness_lasvm.compiled.members import catch_up
 from harness_lasvm.online import Online, Search
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -161,53 +161,31 @@ def test_rows_gradients_and_extremes_are_what_they_should_be(seed, blocks, cache
     assert x.now["i_max"][0] == able[np.argmax(grad[able])]
     able = slots[alpha[slots] > x.slots["lower"][slots]]
     assert x.now["i_min"][0] == able[np.argmin(grad[able])]
-    pool.catch_up(x)
+    catch_up(x)
     width = found.now["width"]
     complete = 0
     for s, k in zip(slots, members, strict=True):
         row = x.slots["row"][s]
-        if row >= 0 and x.rows["seen"][row] == found.now["clock"]:
+        if row >= 0 and x.rows["logged"][row] == found.now["clock"]:
             complete += 1
             np.testing.assert_array_equal(x.pool[row * width + slots], K[k, members])
     assert complete == len(slots) if cache_mb == 100.0 else complete >= 1
 
 
-def computed(work, K, fresh):
-    """The candidates whose values with the others are there, which are those of the kernel."""
-    there = np.flatnonzero(~np.isnan(np.diag(work.among)))
-    np.testing.assert_array_equal(work.among[:, there], K[np.ix_(fresh, fresh[there])])
-    return there.tolist()
-
-
 @settings(deadline=None, max_examples=20)
-@given(st.integers(0, 999), st.integers(1, 12), st.sampled_from([0.0, 0.3, 10.0]))
-def test_who_is_near_is_foreseen_and_the_others_follow_when_they_enter(seed, blocks, near):
+@given(st.integers(0, 999), st.integers(1, 12))
+def test_candidates_have_the_kernels_values(seed, blocks):
     found, K = partway(seed, blocks)
-    x, live = found.members, found.live()
-    members, alpha = x.slots["member"][live], x.alpha[live]
+    members = found.examples()
     candidates = np.random.default_rng(seed).permutation(300)[:40]
-    found._foresight.near = near
     work = found.fetch(candidates)
-    expected = [k for k in candidates if k not in members]
+    fresh = [k for k in candidates if k not in members]
     assert work.examples.tolist() == candidates.tolist()
-    assert work.places.tolist() == [expected.index(k) if k in expected else -1 for k in candidates]
-    fresh, slots = np.array(expected, dtype=int), found.live()
-    np.testing.assert_array_equal(work.values[:, slots], K[np.ix_(fresh, x.slots["member"][slots])])
-    grads = found.targets[fresh] - K[np.ix_(fresh, members)] @ alpha
-    low, high = sorted((x.now["g_min"][0], x.now["g_max"][0]))
-    apart = np.where(found.targets[fresh] > 0, low - grads, grads - high)
-    few = len(fresh) <= 0.03 * found.size
-    there = computed(work, K, fresh)
-    assert few or set(there) ^ set(np.flatnonzero(apart < near)) <= set(np.flatnonzero(np.abs(apart - near) < 1e-9))
-    for place in range(len(fresh)):
-        if place not in there:
-            found.now["wanted"] = -1 - place
-            found.supply()
-            near_too = [q for q in range(place, len(fresh)) if apart[q] <= apart[place] + 1e-9]
-            assert set(there) | {place} <= set(computed(work, K, fresh)) <= set(there) | set(near_too)
-            there = computed(work, K, fresh)
-            assert found._foresight.near >= apart[place] - 1e-9
-    assert there == list(range(len(fresh)))
+    assert work.places.tolist() == [fresh.index(k) if k in fresh else -1 for k in candidates]
+    slots = found.live()
+    fresh = np.array(fresh, dtype=int)
+    np.testing.assert_array_equal(work.values[:, slots], K[np.ix_(fresh, found.members.slots["member"][slots])])
+    np.testing.assert_array_equal(work.among, K[np.ix_(fresh, fresh)])
 
 
 @pytest.mark.parametrize("parameters", [{"cache_mb": 0.001}, {"cache_mb": 0.05, "second_order_from": 0}])
@@ -329,7 +307,7 @@ def test_every_choice_is_the_best_of_its_sample_and_every_step_one_the_paper_all
         assert len(set(sequence)) == len(sequence) == min(size, len(unseen))
         assert set(sequence) <= unseen
         delta, intercept = expansion.delta, expansion.intercept
-        looked = naive_sample(K, y, expansion.members.coef, intercept, delta, sequence, criterion, size)
+        looked = naive_sample(K, y, expansion.coef, intercept, delta, sequence, criterion, size)
         chosen = int(work.examples[0])
         position = list(sequence[: len(looked)]).index(chosen)
         assert looked[position] <= min(looked) + 1e-12

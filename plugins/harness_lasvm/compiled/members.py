@@ -1,20 +1,88 @@
-"""Who is in S: members come and go, and what the candidates for it are fetched with."""
+"""Members of S and their kernel rows: entering, bringing rows up to date; passes that both families of solvers share."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.extending import intrinsic
 
-from harness.support.jit import compiled, inlined, inner
-from harness_lasvm.compiled.rows import drop_row, own_row, take_row
-from harness_lasvm.compiled.scans import copy, dot, mark, scan
+from harness.support.jit import compiled, inlined, inner, smaller, summing
 from harness_lasvm.compiled.state import Candidates, Members, borrowed
+
+SEGMENT = 512  # slots scanned at a time; the slot of an extreme is looked up in its segment only
+_STRIP = 64  # slots of a segment that are compared with its extreme together
+SIDE = 8  # values of the side of a transposed square: one AVX2 register of float32
+
+
+# -- passes over slots -------------------------------------------------------------------------------------------------
+
+
+@summing
+def dot(alpha: Any, row: Any) -> float:
+    """Return alpha . row in float64; the order of the sum is left to the compiler."""
+    total = 0.0
+    for s in range(alpha.size):
+        total += alpha[s] * np.float64(row[s])
+    return total
+
+
+@compiled
+def add_scores(values: Any, coef: Any, scores: Any) -> None:
+    """Add sum_s coef_s values[c, s] to scores[c], in float64 whatever the dtype of the values."""
+    for c in range(values.shape[0]):
+        scores[c] += dot(coef, values[c])
 
 
 @inner
-def _enter(x: Members, k: int, alpha: float, grad: float) -> int:
-    """Let example k into S with the spare row as its row; return its slot."""
+def first_slot(grad: Any, way: Any, start: int, value: float) -> int:
+    """Return the first slot from ``start`` on at which grad + way is ``value``; -1 if ``start`` is."""
+    if start < 0:
+        return -1
+    while True:
+        grads, ways = grad[start : start + _STRIP], way[start : start + _STRIP]
+        nearest = np.inf
+        for s in range(grads.size):
+            nearest = smaller(nearest, abs(grads[s] + ways[s] - value))
+        if nearest == 0.0:
+            break
+        start += _STRIP
+    while grad[start] + way[start] != value:
+        start += 1
+    return start
+
+
+# -- members -----------------------------------------------------------------------------------------------------------
+
+
+@inner
+def mark(x: Members, s: int) -> None:
+    """Renew what follows from alpha_s: whether it may rise or fall, and the list of slots with alpha = 0."""
+    x.rise[s] = 0.0 if x.alpha[s] < x.slots[s].upper else -np.inf
+    x.fall[s] = 0.0 if x.alpha[s] > x.slots[s].lower else np.inf
+    if x.alpha[s] == 0.0 and x.slots[s].listed == 0:
+        x.slots[s].listed = 1
+        x.stacks[x.now[0].zeros].zero = s
+        x.now[0].zeros += 1
+
+
+@inlined
+def lay_row(x: Members, fetched: Candidates, place: int) -> int:
+    """Write the kernel values of a candidate into the spare row; return the row's first place in the pool."""
+    base: int = x.now[0].spare * x.now[0].width
+    row, values = x.pool[base : base + fetched.values.shape[1]], fetched.values[place]
+    for s in range(row.size):  # a slice assignment takes 1 s to compile
+        row[s] = values[s]
+    for q in range(x.now[0].entered):
+        x.pool[base + x.stacks[q].entered] = fetched.among[place, x.stacks[q].place]
+    return base
+
+
+@inner
+def enter(x: Members, k: int, place: int, grad: float) -> int:
+    """Let a candidate, whose values are in the spare row, into S with alpha = 0; return its slot."""
     now, example = x.now[0], x.examples[k]
     if now.holes > 0:
         now.holes -= 1
@@ -23,121 +91,142 @@ def _enter(x: Members, k: int, alpha: float, grad: float) -> int:
         slot = now.top
         now.top += 1
     example.slot = slot
-    x.alpha[slot], x.grad[slot], x.diagonal[slot] = alpha, grad, example.diagonal
-    into = x.slots[slot]
-    into.member, into.lower, into.upper, into.listed = k, example.lower, example.upper, 0
-    mark(x, slot)
+    x.alpha[slot], x.grad[slot], x.diagonal[slot] = 0.0, grad, example.diagonal
     x.pool[now.spare * now.width + slot] = example.diagonal
     x.log[now.clock] = slot
     now.clock += 1
-    own_row(x, now.spare, slot)
-    now.spare = take_row(x)
+    now.tick += 1
+    member, row, entered = x.slots[slot], x.rows[now.spare], x.stacks[now.entered]
+    member.member, member.row, member.lower, member.upper, member.listed = k, now.spare, example.lower, example.upper, 0
+    row.slot, row.logged, row.used = slot, now.clock, now.tick
+    entered.entered, entered.place = slot, place
+    now.entered += 1
+    mark(x, slot)
+    if now.free_rows > 0:
+        now.free_rows -= 1
+        now.spare = x.stacks[now.free_rows].free_row
+        return slot
+    oldest = -1
+    for r in range(now.rows):
+        if x.rows[r].slot >= 0 and (oldest < 0 or x.rows[r].used < x.rows[oldest].used):
+            oldest = r
+    x.slots[x.rows[oldest].slot].row = -1
+    x.rows[oldest].slot = -1
+    now.spare = oldest
     return slot
 
 
-@compiled
-def admit(x: Members, entering: Candidates, alphas: Any, grads: Any) -> None:
-    """Let all of ``entering`` into S."""
-    held = x.now[0].top
-    entered = np.empty(entering.examples.size, np.int64)
-    for q in range(entered.size):
-        base = x.now[0].spare * x.now[0].width
-        copy(x.pool[base : base + held], entering.values[q])
-        for p in range(q):
-            x.pool[base + entered[p]] = entering.among[q, p]
-        entered[q] = _enter(x, entering.examples[q], alphas[q], grads[q])
-    scan(x)
+# -- rows --------------------------------------------------------------------------------------------------------------
 
 
-@inlined
-def lay(x: Members, fetched: Candidates, place: int) -> int:
-    """Write the kernel values of a candidate into the spare row; return the row's first place in the pool."""
-    base: int = x.now[0].spare * x.now[0].width
-    copy(x.pool[base : base + fetched.values.shape[1]], fetched.values[place])
-    for q in range(x.now[0].born):
-        x.pool[base + x.born[q].slot] = fetched.among[place, x.born[q].place]
-    return base
+@inner
+def free_row(x: Members, slot: int) -> None:
+    """Free the row of ``slot``, if it has one."""
+    row = x.slots[slot].row
+    if row >= 0:
+        x.rows[row].slot = -1
+        x.slots[slot].row = -1
+        x.stacks[x.now[0].free_rows].free_row = row
+        x.now[0].free_rows += 1
 
 
-@inlined
-def is_complete(x: Members, fetched: Candidates, place: int) -> bool:
-    """Return whether later candidates have their values with this one; if not, note that they are wanted."""
-    if np.isnan(fetched.among[place, place]):
-        x.now[0].wanted = -1 - place
+@inner
+def ready(x: Members, slot: int) -> bool:
+    """Bring the row of ``slot`` up to date; return False, with what is needed noted, if that takes kernel values."""
+    now = x.now[0]
+    now.needed = slot
+    row = x.slots[slot].row
+    if row < 0:
         return False
+    now.tick += 1
+    x.rows[row].used = now.tick
+    base = row * now.width
+    for t in range(x.rows[row].logged, now.clock):
+        s = x.log[t]
+        if s < 0 or x.slots[s].member < 0:
+            continue
+        other = x.slots[s].row
+        if other < 0:  # the whole row is computed anew
+            free_row(x, slot)
+            return False
+        x.pool[base + s] = x.pool[other * now.width + slot]
+    x.rows[row].logged = now.clock
     return True
 
 
-@inlined
-def gradient(x: Members, k: int, base: int) -> float:
-    """Return the gradient of an example whose values with the slots stand at ``base``."""
-    grad: float = x.examples[k].target - dot(x.alpha[: x.now[0].top], x.pool[base : base + x.now[0].top])
-    return grad
-
-
-@inner
-def be_born(x: Members, k: int, place: int, grad: float) -> int:
-    """Let a candidate, whose row was laid, into S with alpha = 0; return its slot."""
-    slot: int = _enter(x, k, 0.0, grad)
-    x.born[x.now[0].born].slot = slot
-    x.born[x.now[0].born].place = place
-    x.now[0].born += 1
-    return slot
-
-
-@inner
-def leave(x: Members, slot: int) -> None:
-    """Remove the member in ``slot``, whose alpha is 0, from S."""
-    k = x.slots[slot].member
-    x.examples[k].slot = -1
-    x.coef[k] = 0.0
-    x.slots[slot].member = -1
-    x.rise[slot], x.fall[slot] = -np.inf, np.inf
-    drop_row(x, slot)
-    x.stacks[x.now[0].holes].hole = slot
-    x.now[0].holes += 1
-
-
 @compiled
-def write(x: Members) -> int:
-    """Write the members' alpha into ``coef``; return the number of support vectors among them."""
-    support = 0
-    for s in range(x.now[0].top):
-        if x.slots[s].member >= 0:
-            x.coef[x.slots[s].member] = x.alpha[s]
-            if x.alpha[s] != 0.0:
-                support += 1
-    return support
+def catch_up(x: Members) -> None:
+    """Bring all rows up to date with the members that entered since the last call, as far as these have rows.
 
-
-# -- preparing the next candidates -------------------------------------------------------------------------------------
-
-
-@compiled
-def foresee(x: Members, fresh: Any, values: Any, distances: Any) -> None:
-    """Write how far the gradients of ``fresh`` are from those that PROCESS lets in now; at most 0 for those.
-
-    values : ``values[q]`` begins with K(fresh[q], slots 0 .. top - 1)
+    A row at a time, as :func:`ready` does it, each value read lies in another row; here lines of memory are shared.
     """
     x = borrowed(x)
-    top = x.now[0].top
-    low, high = min(x.now[0].g_min, x.now[0].g_max), max(x.now[0].g_min, x.now[0].g_max)
-    for q in range(fresh.size):
-        target = x.examples[fresh[q]].target
-        grad = target - dot(x.alpha[:top], values[q, :top])
-        distances[q] = low - grad if target > 0.0 else grad - high
+    now = x.now[0]
+    now.caught_up = min(now.caught_up, now.clock)  # the log may have been shortened
+    pending = now.clock - now.caught_up
+    entered, sources, since = np.empty(pending, np.int64), np.empty(pending, np.int64), np.empty(pending + 1, np.int64)
+    n = 0
+    for t in range(pending):
+        since[t] = n
+        s = x.log[now.caught_up + t]
+        if s >= 0 and x.slots[s].member >= 0:
+            if x.slots[s].row < 0:
+                now.caught_up = now.clock
+                return
+            entered[n], sources[n] = s, x.slots[s].row * now.width
+            n += 1
+    since[pending] = n
+    width = -(-n // SIDE) * SIDE
+    columns = np.empty(SIDE * width, x.pool.dtype)  # of SIDE slots, the values they lack
+    for low in range(0, now.top, SIDE):
+        whole = n - n % SIDE if low + SIDE <= now.width else 0
+        for q in range(0, whole, SIDE):
+            transpose(x.pool, sources, q, low, columns, q, width)
+        for q in range(whole, n):
+            for k in range(min(SIDE, now.width - low)):
+                columns[k * width + q] = x.pool[sources[q] + low + k]
+        for s in range(low, min(low + SIDE, now.top)):
+            row = x.slots[s].row
+            if row < 0 or x.rows[row].logged < now.caught_up:
+                continue
+            base, lacked = row * now.width, (s - low) * width
+            for q in range(since[x.rows[row].logged - now.caught_up], n):
+                x.pool[base + entered[q]] = columns[lacked + q]
+            x.rows[row].logged = now.clock
+    now.caught_up = now.clock
 
 
-@compiled
-def spread(values: Any, columns: Any, among: Any) -> None:
-    """Write the columns of ``values`` to the ``columns`` of ``among``."""
-    for q in range(values.shape[0]):
-        for p in range(columns.size):
-            among[q, columns[p]] = values[q, p]
+def _transpose(_typing: Any, pool: Any, bases: Any, _first: Any, _column: Any, out: Any, _at: Any, _width: Any) -> Any:
+    """Write out[at + k width + q] = pool[bases[first + q] + column + k] for q, k < SIDE."""
+
+    def build(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        source, begin, target = (
+            context.make_array(kind)(context, builder, value=arguments[k]).data
+            for k, kind in ((0, pool), (1, bases), (4, out))
+        )
+        first, column, at, width = (arguments[k] for k in (2, 3, 5, 6))
+        size = pool.dtype.bitwidth // 8
+        index, lane = ir.IntType(64), ir.IntType(32)
+        vector = ir.VectorType(source.type.pointee, SIDE).as_pointer()
+
+        def mask(start: int) -> Any:
+            return ir.Constant(ir.VectorType(lane, SIDE), [start + k // 2 + k % 2 * SIDE for k in range(SIDE)])
+
+        lines = []
+        for q in range(SIDE):
+            base = builder.load(builder.gep(begin, [builder.add(first, index(q))]))
+            place = builder.bitcast(builder.gep(source, [builder.add(base, column)]), vector)
+            lines.append(builder.load(place, align=size))
+        for _ in range(SIDE.bit_length() - 1):  # each interleaves the first half of the lines with the second
+            pairs = list(zip(lines[: SIDE // 2], lines[SIDE // 2 :], strict=True))
+            lines = [builder.shuffle_vector(*pair, mask(half)) for pair in pairs for half in (0, SIDE // 2)]
+        for k, line in enumerate(lines):
+            place = builder.gep(target, [builder.add(at, builder.mul(width, index(k)))])
+            builder.store(line, builder.bitcast(place, vector), align=size)
+        return context.get_dummy_value()
+
+    index = types.intp
+    return types.void(pool, bases, index, index, out, index, index), build
 
 
-@compiled
-def add_scores(values: Any, coef: Any, scores: Any) -> None:
-    """Add sum_s coef_s values[c, s] to scores[c], in float64 whatever the dtype of the values."""
-    for c in range(values.shape[0]):
-        scores[c] += dot(coef, values[c])
+transpose: Any = intrinsic(_transpose)

@@ -1,4 +1,4 @@
-"""The steps without a bias: PROCESS, REPROCESS along one coordinate or within a group of members, CLEAN."""
+"""The steps without a bias: PROCESS and REPROCESS along one coordinate or within a group of members."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.support.jit import compiled, inner, larger, smaller, summing
-from harness_lasvm.compiled.members import be_born, gradient, is_complete, lay, leave
-from harness_lasvm.compiled.rows import ready
-from harness_lasvm.compiled.scans import SEGMENT, first, open_ways
+from harness_lasvm.compiled.members import SEGMENT, dot, enter, first_slot, lay_row, mark, ready
 from harness_lasvm.compiled.state import (
     BAILED,
+    CLEAN_DUE,
     DONE,
     NEED_ROW,
     PAUSED,
@@ -23,238 +22,18 @@ from harness_lasvm.compiled.state import (
     record,
 )
 
-_SETTLED = 0.1  # of the first violation in a group: below, it is left
-_SEARCHES = 10  # times its size: after so many as well
-# the ledger of the solvers without a bias: the gap, its target and the next violation, from one pass over the slots
+_SETTLED = 0.1  # fraction of a group's first violation below which its REPROCESS ends
+_SEARCHES = 10  # most searches along a coordinate for each member of a group
+_SMALLEST_DIAGONAL = 1e-12  # least K_ii: a point at the origin of the linear kernel has none
 HINGE, RAMP, IGNORE = range(3)  # what becomes of an example outside the ramp: nothing, beta = C, skipped
-_SMALLEST_DIAGONAL = 1e-12  # of K_ii: a point at the origin of the linear kernel has none
 SUMS = record("i_high i_low support skipped reversed uncleaned", "gap high low threshold target")
 
 
-@inner
-def _search(x: Members, own: Ledger, slot: int) -> int:
-    """Search along one coordinate: steps 2-3 of PROCESS and 4-5 of REPROCESS.
-
-    BAILED if its bound is in the way, NEED_ROW, with nothing changed, if its row must be computed first.
-    """
-    before = x.alpha[slot]
-    after = goal(x, slot, x.grad[slot])
-    if after != before and not ready(x, slot):
-        return NEED_ROW
-    x.now[0].operations += 1
-    if after == before:
-        return BAILED
-    put(x, own, slot, after)
-    move(x, own, np.array([x.slots[slot].row * x.now[0].width]), np.array([after - before]))
-    return STEPPED
-
-
-# -- REPROCESS ---------------------------------------------------------------------------------------------------------
-
-
-@inner
-def _reprocess(x: Members, own: Ledger) -> int:
-    """REPROCESS: search along the coordinate with the largest violation, or within the group around it.
-
-    BAILED if no member violates by more than tau, NEED_ROW, with nothing changed, if a row must be computed first.
-    """
-    high, low = own.sums[0].high, -own.sums[0].low
-    if not max(high, low) > own.tau:
-        x.now[0].operations += 1
-        return BAILED
-    if own.group > 1:
-        code: int = _reprocess_group(x, own)
-        return code
-    i, j = own.sums[0].i_high, own.sums[0].i_low
-    # of two equal violations the first slot's: then swapping the labels swaps nothing but signs
-    code = _search(x, own, i if high > low or (high == low and i < j) else j)
-    return code
-
-
-@inner
-def _foremost(x: Members, sign: float, way: Any, chosen: Any) -> int:
-    """Write the slots with the largest sign * g of those that may go that way into ``chosen``; return their number."""
-    values = np.empty(chosen.size)
-    n, least = 0, -np.inf
-    for s in range(x.now[0].top):
-        value = sign * (x.grad[s] + way[s])
-        if value > least:
-            q = n if n < chosen.size else n - 1
-            n = q + 1
-            while q > 0 and values[q - 1] < value:
-                values[q], chosen[q] = values[q - 1], chosen[q - 1]
-                q -= 1
-            values[q], chosen[q] = value, s
-            if n == chosen.size:
-                least = values[n - 1]
-    return n
-
-
-@inner
-def _choose(x: Members, size: int) -> Any:
-    """Return up to ``size`` slots, ascending: as many with the largest g that may rise as with the smallest that may fall.
-
-    Both sides, violating or not: a step along one coordinate moves all gradients of its kind to the other side.
-    """
-    group, others = np.empty(size, np.int64), np.empty(size // 2, np.int64)
-    n: int = _foremost(x, 1.0, x.rise, group[: size // 2])
-    for q in range(_foremost(x, -1.0, x.fall, others)):
-        if not (group[:n] == others[q]).any():
-            group[n] = others[q]
-            n += 1
-    return np.sort(group[:n])
-
-
-@inner
-def _settle(x: Members, own: Ledger, group: Any, square: Any) -> int:
-    """REPROCESS as if S were ``group``, ``square`` its kernel values; return the number of searches."""
-    grad = x.grad[group]
-    first, limit = 0.0, int(_SEARCHES * group.size)
-    for searches in range(limit):
-        worst, chosen = 0.0, 0
-        for q in range(group.size):
-            violation = max(grad[q] + x.rise[group[q]], -(grad[q] + x.fall[group[q]]))
-            if violation > worst:
-                worst, chosen = violation, q
-        first = max(first, worst)
-        if worst <= max(own.tau, _SETTLED * first):
-            return searches
-        slot = group[chosen]
-        after = goal(x, slot, grad[chosen])
-        step = after - x.alpha[slot]
-        put(x, own, slot, after)
-        for q in range(group.size):
-            grad[q] -= step * square[chosen, q]
-    return limit
-
-
-@inner
-def _reprocess_group(x: Members, own: Ledger) -> int:
-    group = _choose(x, min(own.group, x.now[0].rows // 2))  # their rows are all held at once
-    for slot in group:
-        if not ready(x, slot):
-            return NEED_ROW
-    square, bases = np.empty((group.size, group.size)), np.empty(group.size, np.int64)
-    for q in range(group.size):
-        bases[q] = x.slots[group[q]].row * x.now[0].width
-        for p in range(group.size):
-            square[q, p] = x.pool[bases[q] + group[p]]
-    before = x.alpha[group]
-    x.now[0].operations += _settle(x, own, group, square)
-    steps = x.alpha[group] - before
-    moved = steps != 0.0
-    if not moved.any():
-        return BAILED
-    move(x, own, bases[moved], steps[moved])
-    return STEPPED
-
-
-# -- PROCESS and CLEAN -------------------------------------------------------------------------------------------------
-
-
-@inner
-def _process(x: Members, own: Ledger, work: Candidates) -> int:
-    """PROCESS the candidate in work: let it in, unless it is a member or ignored, and search along it."""
-    now, sums = x.now[0], own.sums[0]
-    k, place = work.examples[now.at], work.places[now.at]
-    slot = x.examples[k].slot
-    if slot >= 0:
-        set_threshold(x, own)
-    else:
-        if place < 0:
-            return STALE
-        grad = gradient(x, k, lay(x, work, place))
-        score = 1.0 - x.examples[k].target * grad  # z = y f, as g = y - f
-        outside = score < own.bend
-        if own.rule == IGNORE and (outside or score > 1.0):
-            sums.skipped += 1
-            now.operations += 1
-            return DONE
-        if not is_complete(x, work, place):
-            return NEED_ROW
-        set_threshold(x, own)
-        slot = be_born(x, k, place, grad)
-        now.zeros = 0  # that list is for lasvm's step 4
-        if own.rule == RAMP and outside:
-            sums.reversed += 1
-            beta = x.slots[slot].lower + x.slots[slot].upper  # this membership's alone: the example keeps its bounds
-            x.slots[slot].lower -= beta
-            x.slots[slot].upper -= beta
-        note(x, own, slot)  # if it cannot move it adds nothing to the gap
-    return NEED_ROW if _search(x, own, slot) == NEED_ROW else DONE
-
-
-@compiled
-def clean(x: Members, own: Ledger, max_inactive: int) -> None:
-    """CLEAN: of the members with alpha = 0 keep the ``max_inactive`` nearest to a violation."""
-    idle = np.empty(x.now[0].top, np.int64)
-    n = 0
-    for s in range(x.now[0].top):
-        if x.slots[s].member >= 0 and x.alpha[s] == 0.0:
-            idle[n] = s
-            n += 1
-    if n <= max_inactive:
-        return
-    violation = np.empty(n)
-    for q in range(n):
-        s = idle[q]
-        violation[q] = x.grad[s] if x.slots[s].upper > 0.0 else -x.grad[s]
-    order = np.argsort(violation, kind="mergesort")
-    for q in range(n - max_inactive):
-        s = idle[order[q]]
-        leave(x, s)
-        x.slots[s].lower = x.slots[s].upper = 0.0  # a hole
-    measure(x, own)
-
-
-@compiled
-def online(x: Members, own: Ledger, work: Candidates) -> int:
-    """Online iterations over the candidates from ``now.at`` on; resumed after NEED_ROW and PAUSED, fetched anew after STALE."""
-    x, own, work = borrowed(x), borrowed(own), borrowed(work)
-    now, sums = x.now[0], own.sums[0]
-    while now.at < work.examples.size:
-        if now.stage == 0:
-            code: int = _process(x, own, work)
-            if code != DONE:
-                return code
-            now.stage = 1
-        while sums.gap > sums.threshold:
-            if now.operations >= now.pause:
-                return PAUSED
-            code = _reprocess(x, own)
-            if code == NEED_ROW:
-                return code
-            if code == BAILED:
-                break
-        sums.uncleaned += 1
-        if sums.uncleaned == own.clean_every:
-            sums.uncleaned = 0
-            clean(x, own, own.max_inactive)
-        now.stage = 0
-        now.at += 1
-    return DONE
-
-
-@compiled
-def finish(x: Members, own: Ledger) -> int:
-    """REPROCESS until no member violates by more than tau (DONE) or ``now.pause`` operations were made."""
-    x, own = borrowed(x), borrowed(own)
-    while x.now[0].operations < x.now[0].pause:
-        code: int = _reprocess(x, own)
-        if code == BAILED:
-            return DONE
-        if code == NEED_ROW:
-            return code
-    return PAUSED
-
-
-# -- the ledger of the solvers without a bias: the gap, its target and the next violation, from one pass over the slots
-# A hole has alpha = 0 and both bounds 0: it may go nowhere, and adds nothing to the sums. A slot's bounds are those of its
-# own sub-problem, beta included.
-
-
 class Ledger(NamedTuple):
-    """What one run knows of its expansion, renewed by every pass over it, and its parameters.
+    """The gap, its target and the next violation, which every pass over the slots renews, and the parameters of a run.
+
+    A hole has alpha = 0 and both bounds 0: it may go nowhere, and adds nothing to the sums. A slot's bounds are those of its
+    sub-problem, beta included.
 
     up, down, slope : (n,) per slot B - alpha, alpha - A: a term of the gap is max(up g, -down g); and h / g, which is
         A + B, or 0 where alpha = 0
@@ -276,7 +55,9 @@ class Ledger(NamedTuple):
     tau: float
     group: int
     clean_every: int
-    max_inactive: int
+
+
+# -- passes over slots -------------------------------------------------------------------------------------------------
 
 
 @summing
@@ -303,14 +84,8 @@ def _spread(grad: Any, slope: Any) -> tuple[float, float]:
     return total, squares
 
 
-@summing
-def _add(grad: Any, row: Any, step: float) -> None:
-    for s in range(grad.size):
-        grad[s] -= step * np.float64(row[s])
-
-
 @inner
-def move(x: Members, own: Ledger, bases: Any, steps: Any) -> None:
+def move(x: Members, ledger: Ledger, bases: Any, steps: Any) -> None:
     """Take steps[q] times the row at bases[q] of the pool off g, for all q (one at least), and renew the ledger."""
     high, low, gap, high_from, low_from = -np.inf, np.inf, 0.0, -1, -1
     last = bases.size - 1
@@ -318,41 +93,33 @@ def move(x: Members, own: Ledger, bases: Any, steps: Any) -> None:
         stop = min(start + SEGMENT, x.now[0].top)
         grad = x.grad[start:stop]
         for q in range(last):
-            _add(grad, x.pool[bases[q] + start : bases[q] + stop], steps[q])
+            row = x.pool[bases[q] + start : bases[q] + stop]
+            for s in range(grad.size):
+                grad[s] -= steps[q] * np.float64(row[s])
         row = x.pool[bases[last] + start : bases[last] + stop]
-        up, down, rise, fall = own.up[start:stop], own.down[start:stop], x.rise[start:stop], x.fall[start:stop]
-        found = _move(grad, up, down, rise, fall, row, steps[last])
-        if found[0] > high:
-            high, high_from = found[0], start
-        if found[1] < low:
-            low, low_from = found[1], start
-        gap += found[2]
-    sums = own.sums[0]
+        up, down, rise, fall = ledger.up[start:stop], ledger.down[start:stop], x.rise[start:stop], x.fall[start:stop]
+        segment = _move(grad, up, down, rise, fall, row, steps[last])
+        if segment[0] > high:
+            high, high_from = segment[0], start
+        if segment[1] < low:
+            low, low_from = segment[1], start
+        gap += segment[2]
+    sums = ledger.sums[0]
     sums.gap, sums.high, sums.low = gap, high, low
-    sums.i_high = first(x.grad, x.rise, high_from, high)
-    sums.i_low = first(x.grad, x.fall, low_from, low)
+    sums.i_high = first_slot(x.grad, x.rise, high_from, high)
+    sums.i_low = first_slot(x.grad, x.fall, low_from, low)
+
+
+# -- one coordinate ----------------------------------------------------------------------------------------------------
 
 
 @inner
-def note(x: Members, own: Ledger, slot: int) -> None:
+def note(x: Members, ledger: Ledger, slot: int) -> None:
     """Renew what follows from a slot's alpha and bounds."""
     alpha, lower, upper = x.alpha[slot], x.slots[slot].lower, x.slots[slot].upper
-    own.up[slot], own.down[slot] = upper - alpha, alpha - lower
-    own.slope[slot] = lower + upper if alpha != 0.0 else 0.0
-    open_ways(x, slot)
-
-
-@compiled
-def measure(x: Members, own: Ledger) -> None:
-    """Renew the ledger from the slots: they may have moved since."""
-    support = 0
-    for s in range(x.now[0].top):
-        note(x, own, s)
-        support += x.alpha[s] != 0.0
-    own.sums[0].support = support
-    base = x.now[0].spare * x.now[0].width
-    x.pool[base : base + x.now[0].top] = 0.0  # nothing moves
-    move(x, own, np.array([base]), np.zeros(1))
+    ledger.up[slot], ledger.down[slot] = upper - alpha, alpha - lower
+    ledger.slope[slot] = lower + upper if alpha != 0.0 else 0.0
+    mark(x, slot)
 
 
 @inner
@@ -365,18 +132,207 @@ def goal(x: Members, slot: int, grad: float) -> float:
 
 
 @inner
-def put(x: Members, own: Ledger, slot: int, after: float) -> None:
-    """Set alpha of ``slot``; the gradients are for the caller to move."""
-    own.sums[0].support += (after != 0.0) - (x.alpha[slot] != 0.0)
+def put(x: Members, ledger: Ledger, slot: int, after: float) -> None:
+    """Set alpha of ``slot``; the caller moves the gradients."""
+    ledger.sums[0].support += (after != 0.0) - (x.alpha[slot] != 0.0)
     x.alpha[slot] = after
-    note(x, own, slot)
+    note(x, ledger, slot)
 
 
 @inner
-def set_threshold(x: Members, own: Ledger) -> None:
-    """Note the gap target (eq. 8) and the threshold max(C, target) of the example in work."""
-    top, support = x.now[0].top, own.sums[0].support
-    total, squares = _spread(x.grad[:top], own.slope[:top])
-    spread = squares - total * total / support if support > 0 else 0.0
-    own.sums[0].target = np.sqrt(max(0.0, spread))
-    own.sums[0].threshold = max(own.price, own.sums[0].target)
+def search(x: Members, ledger: Ledger, slot: int) -> int:
+    """Search along one coordinate: steps 2-3 of PROCESS and 4-5 of REPROCESS.
+
+    Return BAILED if its bound is in the way, NEED_ROW, with nothing changed, if its row must be computed first.
+    """
+    before = x.alpha[slot]
+    after = goal(x, slot, x.grad[slot])
+    if after != before and not ready(x, slot):
+        return NEED_ROW
+    x.now[0].operations += 1
+    if after == before:
+        return BAILED
+    put(x, ledger, slot, after)
+    base, step = np.empty(1, np.int64), np.empty(1)
+    base[0], step[0] = x.slots[slot].row * x.now[0].width, after - before
+    move(x, ledger, base, step)
+    return STEPPED
+
+
+# -- REPROCESS within a group ------------------------------------------------------------------------------------------
+
+
+@inner
+def _choose(x: Members, size: int) -> Any:
+    """Return up to ``size`` slots, ascending: as many with the largest g that may rise as with the smallest that may fall.
+
+    Both sides, violating or not: a step along one coordinate moves all gradients of its kind to the other side.
+    """
+    half = size // 2
+    group, slots, values = np.empty(size, np.int64), np.empty(half, np.int64), np.empty(half)
+    n = 0
+    for side in range(2):
+        sign, way = (1.0, x.rise) if side == 0 else (-1.0, x.fall)
+        m, least = 0, -np.inf
+        for s in range(x.now[0].top):
+            value = sign * (x.grad[s] + way[s])
+            if value > least:
+                q = min(m, half - 1)
+                m = q + 1
+                while q > 0 and values[q - 1] < value:
+                    values[q], slots[q] = values[q - 1], slots[q - 1]
+                    q -= 1
+                values[q], slots[q] = value, s
+                if m == half:
+                    least = values[half - 1]
+        for p in range(m):
+            q = n
+            while q > 0 and group[q - 1] > slots[p]:
+                q -= 1
+            if q == 0 or group[q - 1] != slots[p]:
+                for r in range(n, q, -1):
+                    group[r] = group[r - 1]
+                group[q] = slots[p]
+                n += 1
+    return group[:n]
+
+
+@inner
+def _settle(x: Members, ledger: Ledger, group: Any, square: Any) -> None:
+    """REPROCESS as if S were ``group``, ``square`` its kernel values."""
+    grad, first = np.empty(group.size), 0.0
+    for q in range(group.size):
+        grad[q] = x.grad[group[q]]
+    for _ in range(_SEARCHES * group.size):
+        worst, chosen = 0.0, 0
+        for q in range(group.size):
+            violation = max(grad[q] + x.rise[group[q]], -(grad[q] + x.fall[group[q]]))
+            if violation > worst:
+                worst, chosen = violation, q
+        first = max(first, worst)
+        if worst <= max(ledger.tau, _SETTLED * first):
+            return
+        x.now[0].operations += 1
+        after = goal(x, group[chosen], grad[chosen])
+        step = after - x.alpha[group[chosen]]
+        put(x, ledger, group[chosen], after)
+        for q in range(group.size):
+            grad[q] -= step * square[chosen, q]
+
+
+@inner
+def _reprocess_group(x: Members, ledger: Ledger) -> int:
+    """REPROCESS within a group, then let the gradients of all members follow."""
+    group = _choose(x, min(ledger.group, x.now[0].rows // 2))  # all their rows must be stored at once
+    for slot in group:
+        if not ready(x, slot):
+            return NEED_ROW
+    square, bases, steps = np.empty((group.size, group.size)), np.empty(group.size, np.int64), np.empty(group.size)
+    for q in range(group.size):
+        bases[q], steps[q] = x.slots[group[q]].row * x.now[0].width, x.alpha[group[q]]
+        for p in range(group.size):
+            square[q, p] = x.pool[bases[q] + group[p]]
+    _settle(x, ledger, group, square)
+    moved = 0
+    for q in range(group.size):
+        step = x.alpha[group[q]] - steps[q]
+        if step != 0.0:
+            bases[moved], steps[moved] = bases[q], step
+            moved += 1
+    if moved == 0:
+        return BAILED
+    move(x, ledger, bases[:moved], steps[:moved])
+    return STEPPED
+
+
+@inner
+def _reprocess(x: Members, ledger: Ledger) -> tuple[int, int]:
+    """REPROCESS up to the search along one coordinate, or all of it within a group: return a code and the slot, or -1."""
+    sums = ledger.sums[0]
+    if not max(sums.high, -sums.low) > ledger.tau:
+        x.now[0].operations += 1
+        return BAILED, -1
+    if ledger.group > 1:
+        return _reprocess_group(x, ledger), -1
+    # of two equal violations the first slot's: then swapping the labels swaps nothing but signs
+    rises = sums.high > -sums.low or (sums.high == -sums.low and sums.i_high < sums.i_low)
+    return STEPPED, sums.i_high if rises else sums.i_low
+
+
+# -- online iterations -------------------------------------------------------------------------------------------------
+
+
+@inner
+def _process(x: Members, ledger: Ledger, work: Candidates) -> int:
+    """PROCESS the candidate in work up to the search: let it in, unless it is a member or ignored; return its slot.
+
+    -1 for a candidate that is ignored; -2, with nothing changed, if it must be fetched anew.
+    """
+    now, sums = x.now[0], ledger.sums[0]
+    k, place = work.examples[now.at], work.places[now.at]
+    slot: int = x.examples[k].slot
+    if slot < 0 and place < 0:
+        return -2
+    grad, score = 0.0, 0.0
+    if slot < 0:
+        base = lay_row(x, work, place)
+        grad = x.examples[k].target - dot(x.alpha[: now.top], x.pool[base : base + now.top])
+        score = 1.0 - x.examples[k].target * grad  # z = y f, as g = y - f
+        if ledger.rule == IGNORE and (score < ledger.bend or score > 1.0):
+            sums.skipped += 1
+            now.operations += 1
+            return -1
+    # the gap target (eq. 8) and the threshold max(C, target)
+    total, squares = _spread(x.grad[: now.top], ledger.slope[: now.top])
+    sums.target = np.sqrt(max(0.0, squares - total * total / sums.support)) if sums.support > 0 else 0.0
+    sums.threshold = max(ledger.price, sums.target)
+    if slot < 0:
+        slot = enter(x, k, place, grad)
+        now.zeros = 0  # that list is for lasvm's step 4
+        if ledger.rule == RAMP and score < ledger.bend:
+            sums.reversed += 1
+            beta = (
+                x.slots[slot].lower + x.slots[slot].upper
+            )  # this membership's alone: the example has its bounds still
+            x.slots[slot].lower -= beta
+            x.slots[slot].upper -= beta
+        note(x, ledger, slot)  # if it cannot move it adds nothing to the gap
+    return slot
+
+
+@compiled
+def run(x: Members, ledger: Ledger, work: Candidates) -> int:
+    """PROCESS the candidates from ``now.at`` on, each with its REPROCESS; after NEED_ROW, PAUSED and CLEAN_DUE, call it again.
+
+    After STALE the candidates must be fetched anew. The finishing step is the REPROCESS of a last example, with
+    ``now.stage`` 1, no candidates and a threshold of -inf.
+    """
+    x, ledger, work = borrowed(x), borrowed(ledger), borrowed(work)
+    now, sums = x.now[0], ledger.sums[0]
+    while True:
+        code, slot = STEPPED, -1
+        if now.stage == 0:
+            if now.at >= work.examples.size:
+                return DONE
+            slot = _process(x, ledger, work)
+            if slot == -2:
+                return STALE
+        elif not sums.gap > sums.threshold:
+            code = BAILED
+        elif now.operations >= now.pause:
+            return PAUSED
+        else:
+            code, slot = _reprocess(x, ledger)
+        if slot >= 0:
+            code = search(x, ledger, slot)
+        if code == NEED_ROW:
+            return code
+        if now.stage == 0:
+            now.stage = 1
+        elif code == BAILED:
+            now.stage = 0
+            now.at += 1
+            sums.uncleaned += 1
+            if sums.uncleaned == ledger.clean_every:
+                sums.uncleaned = 0
+                return CLEAN_DUE

@@ -1,9 +1,9 @@
 """The state of LASVM that its loops change: arrays and records, each place in them by its name.
 
 The members of S live in *slots* 0 .. top - 1. A removed member leaves a hole that the next one fills, so no column of
-a stored row ever moves; a hole has alpha 0 and is eligible for nothing. A *row* of the pool holds K(s, slots) for one
+a stored row ever moves; a hole has alpha 0 and is eligible for nothing. A *row* of the pool stores K(s, slots) for one
 member. Rows are brought up to date when they are used: ``log`` lists the slots in the order of their filling, a row
-remembers how much of the log it has seen, and since K is symmetric the values it lacks stand in the rows of the slots
+counts the entries of the log that it includes, and since K is symmetric the values it lacks stand in the rows of the slots
 filled since. Only if such a row was dropped for lack of memory must kernel values be computed anew; then the loops
 return ``NEED_ROW`` with nothing changed, and are called again.
 """
@@ -17,8 +17,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-# why a loop came back, or what a step of it did
-DONE, NEED_ROW, STALE, PAUSED, BAILED, STEPPED = range(6)
+# why a loop returned, or what a step of it did
+DONE, NEED_ROW, STALE, PAUSED, BAILED, STEPPED, CLEAN_DUE = range(7)
 
 
 def record(whole: str, real: str = "") -> Any:
@@ -28,13 +28,12 @@ def record(whole: str, real: str = "") -> Any:
 
 
 SLOT = record("member row listed", "lower upper")
-ROW = record("slot seen used")
+ROW = record("slot logged used")
 EXAMPLE = record("slot", "target lower upper diagonal")
-STACKS = record("hole free_row zero gap")
-BORN = record("slot place")
+STACKS = record("hole free_row zero entered place")
 NOW = record(
-    "top holes free_rows zeros gaps born clock caught tick width rows spare"
-    " i_max i_min wanted at stage operations pause sweep",
+    "top holes free_rows zeros entered clock caught_up tick width rows spare"
+    " i_max i_min needed at stage operations pause sweep",
     "g_max g_min gained",
 )
 
@@ -46,21 +45,20 @@ class Members(NamedTuple):
         lower, upper
     alpha, grad, diagonal : (n,) per slot
     rise, fall : (n,) float32 per slot: 0 if alpha < upper, else -inf; 0 if alpha > lower, else inf
-    rows : (n + 2,) records, per row of the pool: slot (-1: free), seen (length of the log when it was last brought up to
+    rows : (n + 2,) records, per row of the pool: slot (-1: free), logged (length of the log when it was last brought up to
         date), used (tick of its last use)
     examples : (n,) records: slot (-1: no member), target, lower, upper, diagonal (K_kk)
-    stacks : (n + 2,) records: hole, free_row, zero (slots with alpha = 0), gap (slots whose values the wanted row lacks)
-    born : (n + 2,) records: slot of a member that entered from among the fetched candidates, place (its own among them)
+    stacks : (n + 2,) records: hole, free_row, zero (slots with alpha = 0),
+        entered (slot of a member that entered from among the fetched candidates), place (its row of their values)
     log : slots in the order of their filling
-    coef : (n,) dual_coef as of the last :func:`members.write`
     pool : kernel values, row r from r width on
-    now : (1,) record: top; holes, free_rows, zeros, gaps, born (sizes of the stacks); clock (length of the log), caught
-        (the same when all rows were last brought up to date together); tick (uses of rows), width, rows (that the pool
-        holds), spare (the row that the next candidate's values go into); g_max, g_min, i_max, i_min (the largest g over
-        alpha < upper, the smallest over alpha > lower, their slots, -1 where nothing is eligible); wanted (slot whose row
-        is needed, or -1 - place of the candidate whose column is); at (candidate in work), stage (1 if it was
-        PROCESSed), operations (PROCESS and REPROCESS so far), pause (after how many a loop comes back), sweep (whether
-        REPROCESS removes blatant non support vectors), gained (what the steps added to the dual so far)
+    now : (1,) record: top; holes, free_rows, zeros, entered (sizes of the stacks); clock (length of the log), caught_up
+        (its length when all rows were last brought up to date together); tick (uses of rows), width, rows (that the pool
+        has room for), spare (the row that the next candidate's values go into); g_max, g_min, i_max, i_min (the largest g
+        over alpha < upper, the smallest over alpha > lower, their slots, -1 where nothing is eligible); needed (slot whose
+        row is needed); at (candidate in work), stage (1 if it was
+        PROCESSed), operations (PROCESS and REPROCESS so far), pause (after how many a loop returns), sweep (whether
+        REPROCESS removes blatant non support vectors), gained (what the steps of LASVM added to the dual so far)
     """
 
     slots: Any
@@ -72,9 +70,7 @@ class Members(NamedTuple):
     rows: Any
     examples: Any
     stacks: Any
-    born: Any
     log: Any
-    coef: Any
     pool: Any
     now: Any
 
@@ -83,9 +79,9 @@ class Candidates(NamedTuple):
     """Examples whose kernel values were fetched.
 
     examples : (c,) in the order of their visits
-    places : (c,) of each the row of ``values``, -1 for those that were members
+    places : (c,) row of ``values`` of each, -1 for those that were members
     values : (f, top) their kernel values with the slots that were there then
-    among : (f, f) between them; NaN in the diagonal where the column has not been computed
+    among : (f, f) between them
     """
 
     examples: Any
@@ -114,5 +110,5 @@ def _borrowed(_typing: Any, state: Any) -> Any:
 
 # The same named tuple, its arrays without a count of their users; they must not outlive the call. Each slice of a counted
 # array costs two locked increments: a loop of a few hundred nanoseconds that slices ten arrays spends as long on counting.
-# Whoever calls a compiled function holds its arguments until it returns.
+# The caller of a compiled function has references to its arguments until it returns.
 borrowed: Any = intrinsic(_borrowed)
