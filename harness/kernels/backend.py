@@ -37,14 +37,12 @@ class KernelBackend:
     n, dtype : number of points, and type of the values
     grain : a slice of columns begins at a multiple of it
     differences : whether values are functions of sums of (x - z)^2, whose accuracy does not depend on where the points lie
-    work : multiply-adds of a value, about; infinite where they say nothing of its time
     """
 
     n: int
     dtype: np.dtype[Any]
     grain = 1
     differences = False
-    work: float = np.inf
 
     def bytes_of(self, count: int) -> float:
         """Return the memory that ``count`` points take in :meth:`take`; infinite where points cannot be taken."""

@@ -215,11 +215,6 @@ class Engine:
         return self._part.backend().differences
 
     @property
-    def work(self) -> float:
-        """Approximate number of multiply-adds for a value; infinite if that does not determine its time."""
-        return self._part.backend().work
-
-    @property
     def is_linear(self) -> bool:
         """True if k(x, z) = <x, z>, so that a solver may store w."""
         return self.z is None and self.kernel.form == Power()

@@ -294,7 +294,9 @@ def _checked_slots(out: Block, slots: Block | None, count: int, width: int, dtyp
         raise ValueError(
             f"out is {out.dtype} of shape {out.shape}; give a C-ordered 2-D array of {dtype}, {width} columns wide."
         )
-    slots = np.arange(count) if slots is None else np.asarray(slots, dtype=np.intp)
+    slots = (
+        np.arange(count) if slots is None else np.ascontiguousarray(slots, dtype=np.intp)
+    )  # as compiled loops read it
     if slots.shape != (count,) or (count and slots.view(np.uintp).max() >= len(out)):
         raise IndexError(f"slots {slots.tolist()} for {count} rows; give each a row of out, from 0 to {len(out) - 1}.")
     return slots

@@ -27,11 +27,6 @@ _LAST = 1 << 60  # ticks by which rows that are evicted last are made younger
 _STAYS = np.iinfo(np.int64).max  # last use of a row that must stay
 _FEW = 8  # number of slots up to which repeated searches are faster than sorting
 _PIECE = 256  # rows completed at a time
-_NEAR_BYTES = 2 << 20  # size of rows, in bytes, up to which they stay in the core's cache
-_READ = 10.0  # time to read a value from memory, in ns (Xeon 8488C)
-_VALUE = 0.5  # time to compute a float32 value, in ns, without its multiply-adds
-_MULTIPLY_ADD = 0.025  # time of a multiply-add, in ns
-_REQUEST = 5e4  # time of a request, in ns
 
 
 class RowCache:
@@ -175,13 +170,6 @@ class RowCache:
         slots = self.slot_of[points]
         self.last_used[slots[slots >= 0]] = self.clock - _AGED
         self._resting = True
-
-    def cheaper_anew(self, values: int, reads: int) -> bool:
-        """Return whether computing ``values`` is faster than ``reads`` from random positions of the cached rows."""
-        if self._taken * self.n * self.kernel.dtype.itemsize <= _NEAR_BYTES or reads * _READ <= _REQUEST:
-            return False
-        value = (_VALUE + _MULTIPLY_ADD * self.kernel.work) * self.kernel.dtype.itemsize / 4
-        return bool(_REQUEST + values * value < reads * _READ)
 
     # -- counts ------------------------------------------------------------------------------------------------
 

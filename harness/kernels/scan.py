@@ -85,10 +85,9 @@ class ScanBackend(KernelBackend):
         *,
         differences: bool,
         listed: bool,
-        work: float,
     ) -> None:
         self.kernel, self.n, self.points, self.rare, self.rare_features = kernel, n, points, rare, rare_features
-        self.index, self.differences, self.listed, self.work = index, differences, listed, work
+        self.index, self.differences, self.listed = index, differences, listed
         self.dtype, self.grain = np.dtype(points[0].dtype), _BLOCK
         if index is None:
             while (
@@ -130,7 +129,7 @@ class ScanBackend(KernelBackend):
             compiled.fill_panels(np.asarray(rows) if dense else rows.toarray(), centre[~is_rare], start, panels)
         rare = _rare_rows(x, is_rare, dtype)
         sq = compiled.squared_norms(panels.reshape(-1), depth, rare[0], rare[2], n)
-        settings: Any = {"differences": differences, "listed": listed, "work": float(depth if listed else share.sum())}
+        settings: Any = {"differences": differences, "listed": listed}
         return cls(kernel, n, (panels.reshape(-1), depth, sq), rare, int(is_rare.sum()), **settings)
 
     def prepare_rows(self, rows: Block) -> Prepared:
@@ -195,7 +194,7 @@ class ScanBackend(KernelBackend):
         norms = np.zeros(picked.shape[0] * chunk, dtype=self.dtype)
         compiled.gather(panels, depth, sq, index, np.arange(len(index)), picked.reshape(-1), norms)
         points = picked.reshape(-1), depth, norms
-        settings: Any = {"differences": self.differences, "listed": self.listed, "work": self.work}
+        settings: Any = {"differences": self.differences, "listed": self.listed}
         if rare is None:
             return ScanBackend(self.kernel, len(index), points, self.rare, self.rare_features, index, **settings)
         return ScanBackend(self.kernel, len(index), points, rare, self.rare_features, **settings)
@@ -239,7 +238,7 @@ class MappedBackend(KernelBackend):
     """Points of a mapped file that are too many to be laid out at once: laid out piece by piece for each request."""
 
     def __init__(self, kernel: Kernel, x: Block, dtype: np.dtype[Any]) -> None:
-        self.kernel, self.dtype, self.n, self.work, self._x = kernel, dtype, len(x), float(x.shape[1]), x
+        self.kernel, self.dtype, self.n, self._x = kernel, dtype, len(x), x
         form: Any = kernel.form
         self._centre = centre_of(x, dtype) if form.centred else np.zeros(x.shape[1])
         self._sample = self._laid_out(slice(0, 0))
