@@ -132,14 +132,15 @@ class CandidateSet:
     @property
     def delta(self) -> float:
         """Gradient difference of the most violating pair of active members; -inf if there is no pair."""
-        g_max, g_min = self.now["g_max"], self.now["g_min"]
-        return float(g_max - g_min) if np.isfinite(g_max) and np.isfinite(g_min) else -np.inf
+        return float(self.now["g_max"] - self.now["g_min"])  # infinities of opposite signs where nothing is eligible
 
     @property
     def intercept(self) -> float:
         """B = (g_max + g_min) / 2; the finite one of the two if only one side has an eligible member."""
-        ends = [float(end) for end in (self.now["g_max"], self.now["g_min"]) if np.isfinite(end)]
-        return sum(ends) / len(ends) if ends else 0.0
+        high, low = float(self.now["g_max"]), float(self.now["g_min"])
+        if math.isinf(high) or math.isinf(low):
+            return next((end for end in (high, low) if math.isfinite(end)), 0.0)
+        return 0.5 * (high + low)
 
     @property
     def targets(self) -> Array:
@@ -170,11 +171,12 @@ class CandidateSet:
         """Return the number of active support vectors."""
         return int(loops.write(self.members))
 
-    def iterate(self, *, done: bool = False, **info: Any) -> Iterate:
-        """Return the model of now and what there is to say about it, with ``info``."""
-        members = self.all_members
-        claims = {"delta": self.delta, "members": members, "rows_recomputed": self.rows_recomputed, **info}
-        return Iterate(self.write(), self.intercept, done=done, step=self.operations, working_set=members, info=claims)
+    def iterate(self, coef: Array | None = None, *, done: bool = False, **info: Any) -> Iterate:
+        """Return the model of now and what there is to say about it, with ``info``; ``coef``: its coefficients, if known."""
+        members = self.all_members if self.aside else self.size
+        info.update(delta=self.delta, members=members, rows_recomputed=self.rows_recomputed)
+        coef = self.write() if coef is None else coef
+        return Iterate(coef, self.intercept, done=done, step=self.operations, working_set=members, info=info)
 
     # -- the compiled loops -------------------------------------------------------------------------
 
