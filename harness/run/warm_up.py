@@ -166,11 +166,16 @@ def _restricted(whole: Any, few: int) -> Any:
         return small
     first = np.arange(few)
     if whole.queries_targets:
-        return whole.restrict(first).with_targets(np.where(first % 2 == 0, 1.0, -1.0).__getitem__)
+        return _unqueried(whole.restrict(first))
     if whole.task != "classification":
         return whole.restrict(first)
     members = [np.flatnonzero(whole.targets == label)[: (few + 1) // 2] for label in np.unique(whole.targets)[:2]]
     return whole.restrict(np.sort(np.concatenate(members)))
+
+
+def _unqueried(problem: Any) -> Any:
+    """Return the problem with made-up targets, none of them queried."""
+    return problem.with_targets(np.where(np.arange(problem.n) % 2 == 0, 1.0, -1.0).__getitem__)
 
 
 def warm_up(
@@ -198,7 +203,8 @@ def warm_up(
                     continue
             elif each.refusal(small) is None:
                 limits = Limits(time_limit=left, iteration_limit=_YIELDS)
-                drive(each, small, np.random.default_rng(0), limits, clocks=Clocks(clock))
+                part = _unqueried(small) if small.queries_targets else small
+                drive(each, part, np.random.default_rng(0), limits, clocks=Clocks(clock))
     modules = {name: file for name in [*sys.modules] if name not in imported and (file := _file_of(name))}
     return Warm(perf_counter() - began, modules=modules if count_threads() == threads else {})
 

@@ -29,6 +29,16 @@ class Learner(ABC):
             compute the scores; None: whichever takes fewer kernel values. A learner may have no cache
         """
 
+    def steady(self) -> tuple[Vector, float, float, float] | None:
+        """Return what tells which labels would change nothing; None, the default, if that is not known or nearly any would.
+
+        Returns
+        -------
+        (scores, intercept, low, high) : f = ``scores`` + ``intercept`` of all points, (n,), read-only for the caller. To learn
+            a point with f <= ``low`` and label -1, or with f >= ``high`` and label +1, leaves the model as it is
+        """
+        return None
+
     @abstractmethod
     def finish(self) -> None:
         """Optimise over the stored examples to the tolerance of the solver; more examples may follow."""

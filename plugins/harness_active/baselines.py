@@ -4,7 +4,7 @@
 ``smote`` on all points and synthetic positives between neighbouring ones, ``different-costs`` on all points with the
 positives' price of a margin violation raised. Positives are the smaller class, whatever its label; of two equal classes,
 +1. Each changes the problem and leaves its solution to an oracle of the registry, ``lasvm`` in random order by default, as
-in the paper; kernel values and time of what comes before are the run's as well.
+in the paper; the kernel values and the time of the preparation count to the run.
 
 Source: Ertekin, Huang, Bottou, Giles, Learning on the Border: Active Learning in Imbalanced Data Classification, CIKM
 2007, section 6 (experiments; Tables 3 and 4, Figure 9) for all four and the ratios; SMOTE is Chawla, Bowyer, Hall,
@@ -15,24 +15,13 @@ from __future__ import annotations
 
 import importlib.util
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from harness import (
-    CSVC,
-    Conformance,
-    Iterate,
-    Problem,
-    ProblemSummary,
-    Solver,
-    UsageError,
-    fit_clock,
-    get_solver,
-    parameter,
-)
+from harness import CSVC, Conformance, Iterate, Problem, ProblemSummary, Solver, UsageError, fit_clock, parameter
 from harness.registry.subproblem_oracle import Oracle, OverOracle, oracle_refusal, takes
 from harness.support.arrays import Index
 from harness_active.pool_svc import PoolSVC
@@ -54,29 +43,22 @@ class Sides:
         upper, lower = np.flatnonzero(problem.targets > 0), np.flatnonzero(problem.targets < 0)
         return cls(upper, lower, 1.0) if len(upper) <= len(lower) else cls(lower, upper, -1.0)
 
-    @property
-    def told(self) -> dict[str, Any]:
-        """What a run says of its classes."""
-        return {"smaller_class": int(self.label), "positives": len(self.positives), "negatives": len(self.negatives)}
-
 
 @dataclass(frozen=True)
 class Baseline(OverOracle, ABC):
-    """A problem of its own, made of the one stated, that an oracle solves."""
+    """An oracle that solves a problem made from the stated one."""
 
     solves: ClassVar[tuple[type[Problem], ...]] = (CSVC,)
     exact: ClassVar[bool] = False  # the oracle's default is online; and where the problem is another, so is its optimum
 
     oracle: str = parameter("lasvm", "solver that trains, by name or selection: lasvm[epochs=2], smo-block, libsvm ...")
-    gap: float | None = parameter(
-        None, "relative duality gap asked of the oracle, of the problem that it solves; none: as it is", gt=0, lt=1
-    )
+    gap: float | None = parameter(None, "relative target gap of the oracle; none: the oracle's default", gt=0, lt=1)
 
     def warm_ups(self) -> tuple[Solver, ...]:
-        """Return this solver, and the oracle's own variants."""
+        """Return this solver, and the variants of the oracle."""
         try:
-            return (self, *get_solver(self.oracle).warm_ups())
-        except UsageError:  # skip() says it
+            return (self, *Oracle(self.oracle).solver.warm_ups())
+        except UsageError:  # skip() reports it
             return (self,)
 
     def skip(self, problem: ProblemSummary) -> str | None:
@@ -97,17 +79,20 @@ class Baseline(OverOracle, ABC):
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield as the oracle yields, its model as one of the problem stated."""
-        yield from self.trained(cast("CSVC", problem), Sides.of(problem), rng)
+        sides = Sides.of(problem)
+        sizes = {"positives": len(sides.positives), "negatives": len(sides.negatives)}
+        for iterate in self.trained(cast("CSVC", problem), sides, rng):
+            yield replace(iterate, info={**iterate.info, "smaller_class": int(sides.label), **sizes})
 
     @abstractmethod
     def trained(self, problem: CSVC, sides: Sides, rng: np.random.Generator) -> Iterator[Iterate]:
         """Make the problem that the oracle solves, and yield its models as those of ``problem``."""
 
-    def solved_by_oracle(self, problem: CSVC, rng: np.random.Generator) -> Iterator[tuple[Iterate, dict[str, Any]]]:
-        """Drive the oracle on ``problem``; yield what it yields and what is to be told of it."""
+    def solved_by_oracle(self, problem: CSVC, rng: np.random.Generator, **info: Any) -> Iterator[Iterate]:
+        """Yield the models of the oracle on ``problem``, with ``info`` added to its claims."""
         oracle = Oracle(self.oracle)
-        for found in oracle.models(problem, self.name, gap=self.gap, rng=rng):
-            yield found, {**found.info, "oracle": oracle.name}
+        for model in oracle.models(problem, self.name, gap=self.gap, rng=rng):
+            yield replace(model, info={**model.info, "oracle": oracle.name, **info})
 
 
 @dataclass(frozen=True)
@@ -123,66 +108,57 @@ class Batch(Baseline):
     conformance: ClassVar[Conformance] = Conformance({"oracle": "smo-block"}, gap=1e-3)
 
     def trained(self, problem: CSVC, sides: Sides, rng: np.random.Generator) -> Iterator[Iterate]:
-        for found, info in self.solved_by_oracle(problem, rng):
-            yield replace(found, info={**info, **sides.told})
+        return self.solved_by_oracle(problem, rng)
 
 
 @dataclass(frozen=True)
 class Undersampling(Baseline):
-    """The oracle on all positives and so many random negatives, without replacement, as ``ratio`` says; the others have 0.
+    """The oracle on all positives and ``ratio`` times as many random negatives; the coefficients of the others are 0.
 
     Take it where one class is rare and training on all of the other one takes too long. Paper: Ertekin, Huang,
     Bottou and Giles 2007.
 
     The paper undersamples to the support-vector ratio that active learning reaches (its section 6), so without a
     ``ratio`` an active learner is run first on the same points as a pool, its labels and kernel values counted to this
-    run; until it is done the model is w = 0. ``info``: ratio (asked for), kept_positives, kept_negatives, and of the
-    active learner active_labels, active_seconds, active_kernel_evaluations. The certificate is that of c-svc over all
-    points, of which the model is feasible and not the optimum.
+    run; until it is done the model is w = 0. ``info``: ratio, kept_positives, kept_negatives (points of the problem that the
+    oracle solves), and of the active learner active_labels, active_seconds, active_kernel_evaluations. The certificate is
+    that of c-svc over all points, of which the model is feasible and not the optimum.
     """
 
     name: ClassVar[str] = "undersampling"
     conformance: ClassVar[Conformance] = Conformance({"ratio": 1.0, "oracle": "smo-block"}, ({"oracle": "smo-block"},))
 
     ratio: float | None = parameter(
-        None, "negatives per positive that are kept, to the nearest whole number; none: as active learning has it", gt=0
+        None, "negatives per positive, to the nearest whole number of negatives; none: as active learning has it", gt=0
     )
 
     def trained(self, problem: CSVC, sides: Sides, rng: np.random.Generator) -> Iterator[Iterate]:
-        ratio, told = self.ratio, dict[str, Any]()
-        if ratio is None:
-            for told in self._active(problem, sides, rng):
-                ratio = told.get("ratio")
-                if ratio is None:
-                    yield Iterate(dual_coef=np.zeros(problem.n), info={**told, **sides.told})
-        assert ratio is not None
-        count = min(len(sides.negatives), max(1, round(ratio * len(sides.positives))))
+        info = (yield from self._active(problem, sides, rng)) if self.ratio is None else {"ratio": self.ratio}
+        count = min(len(sides.negatives), max(1, round(info["ratio"] * len(sides.positives))))
         chosen = rng.choice(sides.negatives, count, replace=False)
-        kept, coef = np.sort(np.concatenate([sides.positives, chosen])), np.zeros(problem.n)
-        told |= {**sides.told, "ratio": ratio, "kept_positives": len(sides.positives), "kept_negatives": count}
-        for found, info in self.solved_by_oracle(cast("CSVC", problem.restrict(kept)), rng):
-            coef[kept] = found.dual_coef
-            yield replace(found, dual_coef=coef, info={**info, **told})
+        subset, coef = np.sort(np.concatenate([sides.positives, chosen])), np.zeros(problem.n)
+        info |= {"kept_positives": len(sides.positives), "kept_negatives": count}
+        for model in self.solved_by_oracle(cast("CSVC", problem.restrict(subset)), rng, **info):
+            coef[subset] = model.dual_coef
+            yield replace(model, dual_coef=coef)
 
-    def _active(self, problem: CSVC, sides: Sides, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
-        """Run the active learner on the points as a pool; tell how far it is, and at the end the ratio it reached."""
-        active, coef = Oracle(_ACTIVE), np.zeros(problem.n)
+    def _active(
+        self, problem: CSVC, sides: Sides, rng: np.random.Generator
+    ) -> Generator[Iterate, None, dict[str, Any]]:
+        """Run the active learner on the points as a pool; yield w = 0 with its progress, return the ratio and the costs."""
+        active = Oracle(_ACTIVE)
         pool = PoolSVC.build(problem.kernel, problem.targets.__getitem__, {"C": problem.C})
-        for found in active.models(pool, self.name, rng=rng):
-            coef[:] = found.dual_coef
-            yield {"phase": "active", "active_labels": len(pool.queried)}
+        for model in active.models(pool, self.name, rng=rng):
+            coef = cast("Any", model.dual_coef)
+            yield Iterate(np.zeros(problem.n), info={"phase": "active", "active_labels": len(pool.queried)})
         few, many = (int(np.count_nonzero(coef[points])) for points in (sides.positives, sides.negatives))
         if not few or not many:
             raise UsageError(
                 f"{self.name}: the active learner '{_ACTIVE}' ended with {few} support vectors of the smaller class and "
                 f"{many} of the other; expected some of each, to undersample to their ratio. Give ratio."
             )
-        yield {
-            "ratio": many / few,
-            "active_labels": len(pool.queried),
-            "active_seconds": active.seconds,
-            "active_kernel_evaluations": active.evaluations,
-        }
+        costs = {"active_seconds": active.seconds, "active_kernel_evaluations": active.evaluations}
+        return {"ratio": many / few, "active_labels": len(pool.queried), **costs}
 
 
 @dataclass(frozen=True)
@@ -193,7 +169,7 @@ class DifferentCosts(Baseline):
 
     With 19 negatives for a positive the price of a positive is 19 C, where ``class_weight=balanced`` would have 10 C and
     0.53 C. The coefficients are no solution of the stated problem, whose bound they exceed: the model is scored, not
-    certified. Where -1 is the smaller class the factor is its; ``info`` says which (smaller_class) and factor.
+    certified. ``info``: factor, and smaller_class, the class whose cost is raised.
     """
 
     name: ClassVar[str] = "different-costs"
@@ -202,18 +178,16 @@ class DifferentCosts(Baseline):
 
     def refuses(self, problem: ProblemSummary) -> str | None:
         weights = problem.settings.class_weight
-        if weights == "none":
-            return None
-        return f"{self.name}: class_weight={weights} sets the costs of the classes already, as this solver does; leave it out."
+        reason = f"class_weight={weights} sets the costs of the classes already, as this solver does; leave it out."
+        return None if weights == "none" else f"{self.name}: {reason}"
 
     def trained(self, problem: CSVC, sides: Sides, rng: np.random.Generator) -> Iterator[Iterate]:
         factor = len(sides.negatives) / len(sides.positives)
         upper = np.array(problem.upper)
         upper[sides.positives] *= factor
-        told = {**sides.told, "factor": factor}
         costly = CSVC(problem.kernel, problem.targets, problem.settings, upper)
-        for found, info in self.solved_by_oracle(costly, rng):
-            yield replace(found, dual_coef=None, free_coef=found.dual_coef, info={**info, **told})
+        for model in self.solved_by_oracle(costly, rng, factor=factor):
+            yield replace(model, dual_coef=None, free_coef=model.dual_coef)
 
 
 @dataclass(frozen=True)
@@ -225,7 +199,7 @@ class Smote(Baseline):
 
     The synthetic points are imbalanced-learn's, of dense or sparse features; with fewer positives than neighbours + 1 there
     are fewer neighbours. The model rests on points that are not of the problem: it is scored, not certified. Its search for
-    neighbours reads the features, so that with a kernel that is not linear the count says "at least". ``info``: synthetic
+    neighbours reads the features, so that with a kernel that is not linear the count is a lower bound. ``info``: synthetic
     (points made), neighbours (used), preprocessing_seconds (all before the oracle begins), and the classes.
     """
 
@@ -247,49 +221,33 @@ class Smote(Baseline):
         if problem.kernel.name == "precomputed":
             return f"{self.name}: synthetic points lie between features, and kernel values that were given have none; name a kernel."
         if min(problem.class_counts) < 2:
-            return (
-                f"{self.name}: the smaller class has a single point, and a synthetic one lies between two; expected 2 at "
-                "least. Choose different-costs or undersampling."
-            )
+            return f"{self.name}: the smaller class has a single point; expected 2 or more. Choose different-costs or undersampling."
         if importlib.util.find_spec("imblearn") is None:
-            return (
-                f"{self.name}: it needs the package imbalanced-learn, which is not installed; install it with pip install "
-                "'svm-harness[imbalance]', or choose different-costs or undersampling."
-            )
+            return f"{self.name}: imbalanced-learn is not installed; pip install 'svm-harness[imbalance]', or choose different-costs."
         return None
 
     def trained(self, problem: CSVC, sides: Sides, rng: np.random.Generator) -> Iterator[Iterate]:
-        began = fit_clock()
-        points = self._synthetic(problem, sides, rng)
-        count = 0 if points is None else int(points.shape[0])
-        larger = problem
+        began, neighbours = fit_clock(), min(self.neighbours, len(sides.positives) - 1)
+        points = self._synthetic(problem, sides, neighbours, rng)
+        count, larger = 0 if points is None else int(points.shape[0]), problem
         if points is not None:
             labels = np.concatenate([problem.targets, np.full(count, sides.label)])
             upper = np.concatenate([problem.upper, np.full(count, problem.upper[sides.positives[0]])])
             larger = CSVC(problem.kernel.replace(extra_points=points), labels, problem.settings, upper)
-        told = {
-            **sides.told,
-            "synthetic": count,
-            "neighbours": self._neighbours(sides),
-            "preprocessing_seconds": fit_clock() - began,
-        }
-        for found, info in self.solved_by_oracle(larger, rng):
-            free = {"dual_coef": None, "free_coef": found.dual_coef, "extra_points": points}
-            yield replace(found, **free, info={**info, **told})
+        info = {"synthetic": count, "neighbours": neighbours, "preprocessing_seconds": fit_clock() - began}
+        for model in self.solved_by_oracle(larger, rng, **info):
+            yield replace(model, dual_coef=None, free_coef=model.dual_coef, extra_points=points)
 
-    def _neighbours(self, sides: Sides) -> int:
-        return min(self.neighbours, len(sides.positives) - 1)
-
-    def _synthetic(self, problem: CSVC, sides: Sides, rng: np.random.Generator) -> Any:
+    def _synthetic(self, problem: CSVC, sides: Sides, neighbours: int, rng: np.random.Generator) -> Any:
         """Return the synthetic points, dense or CSR as the others; None if there are positives enough."""
-        wanted, seed = round(len(sides.negatives) / self.ratio), int(rng.integers(2**31))
-        if wanted <= len(sides.positives):
+        size, seed = round(len(sides.negatives) / self.ratio), int(rng.integers(2**31))
+        if size <= len(sides.positives):
             return None
         from imblearn.over_sampling import SMOTE
         from threadpoolctl import threadpool_limits
 
-        sampler = SMOTE(sampling_strategy={1: wanted}, k_neighbors=self._neighbours(sides), random_state=seed)
-        # of the negatives it asks for the labels alone: one stands for all, and the others are not copied
+        sampler = SMOTE(sampling_strategy={1: size}, k_neighbors=neighbours, random_state=seed)
+        # the sampler reads only the labels of the negatives, so that one of them is enough and the others are not copied
         rows = np.append(sides.positives, sides.negatives[0])
         labels = np.append(np.ones(len(sides.positives), dtype=np.intp), 0)
         with threadpool_limits(problem.kernel.threads):  # its libraries were loaded after the host set theirs

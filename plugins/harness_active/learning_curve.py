@@ -27,10 +27,9 @@ def areas(trace: Sequence[Mapping[str, Any]]) -> dict[str, float]:
         for name, value in {"accuracy": point.get("test_accuracy"), **(point.get("metrics") or {})}.items():
             if isinstance(value, Real):
                 curves.setdefault(name, []).append((labels, float(value)))
-    found = {}
+    result = {}
     for name, curve in curves.items():
-        width = curve[-1][0] - curve[0][0]
-        if width > 0:
+        if (width := curve[-1][0] - curve[0][0]) > 0:
             pairs = itertools.pairwise(curve)
-            found[name] = sum((after - before) * 0.5 * (low + high) for (before, low), (after, high) in pairs) / width
-    return found
+            result[name] = sum((after - before) * 0.5 * (low + high) for (before, low), (after, high) in pairs) / width
+    return result

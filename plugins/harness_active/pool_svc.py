@@ -4,7 +4,7 @@
     max        sum_i y_i coef_i - 1/2 coef' K coef    s.t.  sum coef = 0,  0 <= y_i coef_i <= C,  coef_i = 0 if not queried
 
 It is c-svc over the points whose labels the solver chose to query: which ones is what active learning is about (Ertekin,
-Huang, Bottou, Giles 2007, section 3.2). The certificate is that of c-svc over these points, and says nothing of the others.
+Huang, Bottou, Giles 2007, section 3.2). The certificate is that of c-svc over these points alone.
 """
 
 from __future__ import annotations
@@ -37,8 +37,6 @@ class _Ledger:
     """The queried labels: ``known``, (n,) with NaN where they were not queried, and ``order``, (n,), of which ``count`` count."""
 
     def __init__(self, n: int) -> None:
-        self.known: Vector
-        self.order: Index
         self._known, self._order = np.full(n, np.nan), np.zeros(n, dtype=np.intp)
         self.known, self.order = self._known.view(), self._order.view()
         self.known.flags.writeable = self.order.flags.writeable = False
@@ -63,13 +61,7 @@ class PoolSVC(Problem):
     metrics = ("g-means", "roc-auc", "prbep")
     columns = (
         Column("labels_used", "labels", None, "number of labels that the solver queried.", "queried"),
-        Column(
-            "aubc",
-            "",
-            None,
-            "area under the curve of test accuracy over the queried labels, divided by their range.",
-            "AUBC",
-        ),
+        Column("aubc", "", None, "area under the curve of test accuracy over labels, divided by their range.", "AUBC"),
         Column("aubc_of_metrics", "", None, "the same of each test metric, by its name; in records only."),
     )
     parameter_class = PoolSVCParameters
@@ -91,10 +83,9 @@ class PoolSVC(Problem):
     @classmethod
     def zoo(cls) -> list[cases.Case]:
         x, y = cases.overlapping(40)
-        budgets = {"one-label": 1, "few-labels": 12}
         limited = [
             cases.Case.of(cls, name, x, y, RBF(gamma=0.5), {"C": 1.0, "budget": budget}, "protocol")
-            for name, budget in budgets.items()
+            for name, budget in (("one-label", 1), ("few-labels", 12))
         ]
         return [*cases.two_classes(cls, {"C": 10.0}, {"C": 1.0}), *limited]
 
@@ -103,8 +94,8 @@ class PoolSVC(Problem):
         return {name: value for name, value in super().contents().items() if name != "targets"}
 
     def figures(self, run: CertifiedRun) -> Mapping[str, Any]:
-        found = areas(run.trace)
-        return {"labels_used": len(run.queried), "aubc": found.pop("accuracy", None), "aubc_of_metrics": found}
+        values = areas(run.trace)
+        return {"labels_used": len(run.queried), "aubc": values.pop("accuracy", None), "aubc_of_metrics": values}
 
     # -- labels --------------------------------------------------------------------------------------
 
@@ -115,13 +106,13 @@ class PoolSVC(Problem):
     @property
     def target_budget(self) -> int:
         """Most labels that may be queried, those that were queried among them."""
-        most = len(self.queried) if self._answer is None else self.n
+        most = self._ledger.count if self._answer is None else self.n
         return most if self.settings.budget is None else min(most, self.settings.budget)
 
     @property
     def queries_left(self) -> int:
         """Number of labels that may still be queried."""
-        left = self.target_budget - len(self.queried)
+        left = self.target_budget - self._ledger.count
         return min(left, self._answer.whole.queries_left) if isinstance(self._answer, _OfWhole) else left
 
     def query(self, indices: Any) -> Vector:
@@ -131,20 +122,35 @@ class PoolSVC(Problem):
         ------
         UsageError : an index is no point's, or more labels are new than may still be queried; none of them is, then.
         """
-        points = np.asarray(indices, dtype=np.intp).reshape(-1)
-        if points.size and not 0 <= points.min() <= points.max() < self.n:
+        points = np.array(indices, dtype=np.intp).reshape(-1)
+        if points.size and points.view(np.uintp).max() >= self.n:  # as unsigned numbers, negative ones are large
             wrong = int(points[(points < 0) | (points >= self.n)][0])
             raise UsageError(f"the label of point {wrong} was queried; the points run from 0 to {self.n - 1}.")
-        distinct = np.array(list(dict.fromkeys(points.tolist())), dtype=np.intp)
-        fresh = distinct[np.isnan(self.targets[distinct])]
-        if len(fresh) > self.queries_left and not isinstance(self._answer, _OfWhole):  # the whole counts for its parts
+        new = points[np.isnan(self.targets[points])]
+        if len(new) > 1:
+            new = np.array(list(dict.fromkeys(new.tolist())), dtype=np.intp)
+        if len(new) > self.queries_left and not isinstance(self._answer, _OfWhole):  # the whole counts for its parts
             raise UsageError(
-                f"{len(fresh)} labels were queried, and {self.queries_left} are left of a budget of {self.target_budget}; "
+                f"{len(new)} labels were queried, and {self.queries_left} are left of a budget of {self.target_budget}; "
                 "look at problem.queries_left before a query."
             )
-        if len(fresh) and self._answer is not None:
-            self._ledger.enter(fresh, self._answer(fresh))
-        return np.array(self.targets[points])
+        if len(new) and self._answer is not None:
+            self._ledger.enter(new, self._answer(new))
+        return self.targets[points]
+
+    def query_while(self, indices: Index, expected: Vector) -> int:
+        """Query the labels of points one by one until one is not as expected; return how many were queried.
+
+        indices, expected : (m,) distinct points whose labels were not queried, no more than `queries_left`, and labels
+        """
+        together, count = getattr(self._answer, "query_while", None), 1
+        if together is not None and len(indices) > 1:
+            labels = together(indices, expected)
+            self._ledger.enter(indices[: len(labels)], labels)
+            return len(labels)
+        while self.query(indices[count - 1 : count]) == expected[count - 1] and count < len(indices):
+            count += 1
+        return count
 
     def labelled(self) -> CSVC:
         """Return c-svc over the points that were queried, in this order; its evaluations count to the same run.

@@ -12,7 +12,6 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -23,7 +22,10 @@ from harness.support.arrays import Index, Vector
 from harness_active.pool_svc import PoolSVC
 
 Scores = Callable[[Any], Vector]
-_WINDOW = 1 / 40  # of the points: with small pools each of them is looked at once or twice meanwhile
+_AHEAD = 50  # labels so far per label that may be queried between two yields: the host's points of a curve are denser
+_WINDOW = (
+    1 / 40
+)  # stop_window as a fraction of the points: with small pools, a point is a candidate once or twice within it
 
 
 class Pool:
@@ -55,15 +57,24 @@ class Pool:
         """Return ``count`` points drawn without replacement; all, ascending, if there are not more or it is None."""
         if count is None or count >= self._size:
             return np.flatnonzero(self._place >= 0)
-        return np.asarray(self._points[rng.choice(self._size, count, replace=False)])
+        from harness_active.compiled import draw
+
+        return np.asarray(self._points[draw(self._size, rng.random(count))])
 
     def nearest(self, points: Index, distances: Vector, count: int) -> Index:
         """Return the ``count`` of ``points`` with the smallest distances; of equals those that come first in the order."""
         if count > 1:
             return points[np.lexsort((self._rank[points], distances))[:count]]
         equals: Index = points[distances == distances.min()]
-        first = int(self._rank[equals].argmin()) if len(equals) > 1 else 0
-        return equals[first : first + 1]
+        return equals[[self._rank[equals].argmin()]]
+
+    def foresee(self, queries: int, candidates: int, steady: Any, rng: np.random.Generator) -> tuple[Index, Vector]:
+        """Return the points of the next queries, ``queries`` at most, and their |f|, see :func:`compiled.choose`; take none."""
+        from harness_active.compiled import choose
+
+        points, place = (self._points, self._place) if queries == 1 else (self._points.copy(), self._place.copy())
+        distances = choose(points, place, self._size, rng.random((queries, candidates)), steady, self._rank)
+        return points[self._size - len(distances) : self._size][::-1].copy(), distances
 
     def take(self, points: Index) -> None:
         """Take ``points`` out; the last of the others moves to the place of each."""
@@ -75,7 +86,7 @@ class Pool:
 
 @dataclass
 class Rules:
-    """Both stopping rules of section 3.4, looked at whether the run is to end by one of them or not.
+    """Both stopping rules of section 3.4, checked whether the run is to end by one of them or not.
 
     window, tolerance : the number of support vectors is stable if over the last ``window`` labels its range, relative to
         its largest value, is at most ``tolerance``
@@ -90,7 +101,7 @@ class Rules:
     tolerance: float
     margin_at: int | None = None
     support_at: int | None = None
-    _seen: deque[tuple[int, int]] = field(default_factory=deque)
+    _window: deque[tuple[int, int]] = field(default_factory=deque)
     _most: int = 0
 
     def selected(self, labels: int, distance: float, margin: float) -> None:
@@ -102,14 +113,14 @@ class Rules:
         """Note the number of support vectors after so many labels."""
         if self.support_at is not None:
             return
-        seen, self._most = self._seen, max(self._most, support)
-        seen.append((labels, support))
-        while len(seen) > 1 and seen[1][0] <= labels - self.window:
-            seen.popleft()
-        # most often the two ends of the window say that it is not stable
-        if seen[0][0] > labels - self.window or abs(support - seen[0][1]) > self.tolerance * self._most:
+        window, self._most = self._window, max(self._most, support)
+        window.append((labels, support))
+        while len(window) > 1 and window[1][0] <= labels - self.window:
+            window.popleft()
+        # in most cases the two ends of the window show that it is not stable
+        if window[0][0] > labels - self.window or abs(support - window[0][1]) > self.tolerance * self._most:
             return
-        counts = [count for _, count in seen]
+        counts = [count for _, count in window]
         most = max(counts)
         if most and most - min(counts) <= self.tolerance * most:
             self.support_at = labels
@@ -125,9 +136,7 @@ class Retrained(Learner):
     def __init__(self, problem: PoolSVC, oracle: Oracle, rng: np.random.Generator) -> None:
         self._problem, self._oracle, self._rng = problem, oracle, rng
         self._kernel = problem.kernel.replace(dtype=np.float32)  # of the scores
-        self._coef = np.zeros(problem.n)
-        self._intercept = 0.0
-        self._both = False
+        self._coef, self._intercept, self._both = np.zeros(problem.n), 0.0, False
 
     def learn(self, indices: Any) -> None:
         queried = self._problem.queried
@@ -169,7 +178,7 @@ class Strategy(OverOracle):
     """What the strategies have in common: the first labels, the learner, the rules that end a run.
 
     ``info``: labels, queries; distance and margin (|f| of the nearest candidate at the last query, and from which |f| on
-    a point lies outside the margin); margin_at and support_at (labels queried when each of the two stopping rules held first,
+    a point lies outside the margin); margin_at and support_at (labels queried when each of the two stopping rules applied first,
     whether the run ended there or not; none: never); at the end stopped_by: 'margin', 'support', 'budget' (no label may
     be queried any more) or 'pool' (none is left). A step is the learner's.
     """
@@ -177,6 +186,7 @@ class Strategy(OverOracle):
     solves: ClassVar[tuple[type[Problem], ...]] = (PoolSVC,)
     exact: ClassVar[bool] = False  # points that were not queried do not count
     conformance: ClassVar[Conformance] = Conformance({"first": 2})
+    looks_ahead: ClassVar[bool] = False  # whether labels that do not change what is queried next are queried together
 
     first: int = parameter(20, "labels queried at random before the first choice, the same for every strategy", ge=1)
     batch: int = parameter(1, "labels of a query", ge=1)
@@ -192,24 +202,19 @@ class Strategy(OverOracle):
         0.02, "range of the number of support vectors over its largest value that counts as stable", ge=0, lt=1
     )
     oracle: str = parameter("lasvm", "the solver that learns, by name; one that can be taught example by example")
-    finishing: bool = parameter(True, "at the end let the learner optimise over what it has kept")
+    finishing: bool = parameter(True, "at the end let the learner optimise over the examples that it stores")
 
     def skip(self, problem: ProblemSummary) -> str | None:
         """Refuse an oracle that is not there or cannot be taught."""
-
-        def judged(oracle: Solver) -> str | None:
-            if hasattr(oracle, "learner"):
-                return None
-            return "cannot be taught example by example; name an online solver, such as lasvm."
-
-        return oracle_refusal(self.name, self.oracle, judged)
+        reason = "cannot be taught example by example; name an online solver, such as lasvm."
+        return oracle_refusal(self.name, self.oracle, lambda oracle: None if hasattr(oracle, "learner") else reason)
 
     def warm_ups(self) -> tuple[Solver, ...]:
         """Return this solver, and with so few first labels that a few points leave something to query."""
         return (self, self.replace(first=2))
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        """Yield after the first labels, after each query and at the end."""
+        """Yield after the first labels, after each query, or several whose labels are queried together, and at the end."""
         yield from Queries(self, cast("PoolSVC", problem), rng).iterates()
 
     # -- what a strategy decides ------------------------------------------------------------------------
@@ -219,12 +224,17 @@ class Strategy(OverOracle):
         return Oracle(self.oracle).learner(problem, rng)
 
     def judge(self, learner: Learner) -> Scores | None:
-        """Return what tells f of candidates; None where none are compared."""
-        return learner.scores
+        """Return the function that computes f of candidates; None if none are compared."""
+        return lambda points: learner.scores(points, keep=getattr(self, "keep_scores", False))
 
-    def offer(self, pool: Pool, wanted: int, rng: np.random.Generator) -> Index:
-        """Return the points of which the ``wanted`` nearest are queried."""
-        return pool.sample(None, rng)
+    def offer(self, pool: Pool, count: int, rng: np.random.Generator) -> Index:
+        """Return the points of which the ``count`` nearest are queried."""
+        return pool.sample(None if self.sample_size is None else count * self.sample_size, rng)
+
+    @property
+    def sample_size(self) -> int | None:
+        """Number of points sampled for each label; None: all that are left."""
+        return getattr(self, "candidates", None)
 
 
 @dataclass(frozen=True)
@@ -235,29 +245,23 @@ class ActiveSmallPool(Strategy):
     Giles 2007.
 
     Of 59 candidates one is among the nearest 5 % with a probability of 95 %, whatever the size of the pool. A query costs
-    59 |S| kernel values, or n for the new example where that is less and memory holds the rows: ``keep_scores``.
+    59 |S| kernel values, or n for an example that enters S where that is less and the rows fit in memory: ``keep_scores``.
+    Labels that are as expected and change nothing are queried in one message: the server ends it at the first that is not.
     """
 
     name = "active-small-pool"
+    looks_ahead = True
 
     candidates: int = parameter(
-        59,
-        "L, points sampled for each label: one of the nearest share p is among them with probability 1 - (1 - p)^L",
-        ge=1,
+        59, "L, points sampled per label; one of the nearest share p is among them with probability 1 - (1 - p)^L", ge=1
     )
     keep_scores: bool | None = parameter(
-        None,
-        "keep f of all points and add the rows of the coefficients that have changed; none: where that costs less and "
-        "memory holds the rows",
+        None, "update f of all points by the rows of the coefficients that have changed; none: where that costs less"
     )
 
-    def judge(self, learner: Learner) -> Scores | None:
-        """Compute the distances of the candidates, or renew those of all points."""
-        return partial(learner.scores, keep=self.keep_scores)
-
-    def offer(self, pool: Pool, wanted: int, rng: np.random.Generator) -> Index:
-        """Draw so many candidates for each label."""
-        return pool.sample(wanted * self.candidates, rng)
+    def warm_ups(self) -> tuple[Solver, ...]:
+        """Add it with so few candidates that a few points leave more than one sample, with and without cached scores."""
+        return (*super().warm_ups(), *(self.replace(first=2, candidates=2, keep_scores=keep) for keep in (True, False)))
 
 
 @dataclass(frozen=True)
@@ -273,23 +277,20 @@ class ActiveFullSearch(Strategy):
     name = "active-full-search"
 
     keep_scores: bool = parameter(
-        False,
-        "keep f of all points and add the rows of the coefficients that have changed, as far as memory holds them",
+        False, "update f of all points by the rows of the coefficients that have changed, as far as memory has room"
     )
-
-    def judge(self, learner: Learner) -> Scores | None:
-        """Compute all distances anew, or renew those that are kept."""
-        return partial(learner.scores, keep=self.keep_scores)
 
 
 @dataclass(frozen=True)
 class RandomSampling(Strategy):
     """What active learning is compared with: the labels are queried in random order.
 
-    Take it as the baseline of active learning. Paper: Ertekin, Huang, Bottou and Giles 2007.
+    No choice depends on a label, so without a stopping rule one in fifty of the labels is queried together; support_at is
+    that late at most. Take it as the baseline of active learning. Paper: Ertekin, Huang, Bottou and Giles 2007.
     """
 
     name = "random-sampling"
+    looks_ahead = True
 
     stop: Literal["support"] | None = parameter(
         None, "support: when the number of support vectors is stable; none: when the budget or the pool is used up"
@@ -299,9 +300,9 @@ class RandomSampling(Strategy):
         """Compare nothing."""
         return None
 
-    def offer(self, pool: Pool, wanted: int, rng: np.random.Generator) -> Index:
+    def offer(self, pool: Pool, count: int, rng: np.random.Generator) -> Index:
         """Return the next points of the order that was drawn at first."""
-        return pool.next(wanted)
+        return pool.next(count)
 
 
 @dataclass(frozen=True)
@@ -325,10 +326,6 @@ class RetrainActive(Strategy):
         """Return a learner that solves anew whatever it learns."""
         return Retrained(problem, Oracle(self.oracle), rng)
 
-    def offer(self, pool: Pool, wanted: int, rng: np.random.Generator) -> Index:
-        """Draw so many candidates for each label, or all."""
-        return pool.sample(None if self.candidates is None else wanted * self.candidates, rng)
-
 
 class Queries:
     """One run: a problem, its pool, the learner, and the queries until a rule ends it."""
@@ -340,49 +337,69 @@ class Queries:
         self.pool = Pool(order[np.isnan(problem.targets[order])], problem.n)
         self.learner = strategy.teach(problem, rng)
         self.scores = strategy.judge(self.learner)
-        window = strategy.stop_window or max(1, round(_WINDOW * problem.n))
-        self.rules = Rules(window, strategy.stop_tolerance)
+        self.rules = Rules(strategy.stop_window or max(1, round(_WINDOW * problem.n)), strategy.stop_tolerance)
         self.count = 0
         self.distance: float | None = None
 
     def iterates(self) -> Iterator[Iterate]:
-        """Yield after the first labels, after each query and at the end."""
-        known = self.problem.queried  # before this run
-        self.learn(np.concatenate([known, self.query(self.pool.next(self.wanted(self.strategy.first)))]))
+        """Yield the models of :meth:`Strategy.iterates`."""
+        strategy, problem = self.strategy, self.problem
+        # with the labels that were queried before this run
+        self.learn(
+            np.concatenate([problem.queried, self.query(self.pool.next(min(strategy.first, problem.queries_left)))])
+        )
         yield self.iterate()
+        looks_ahead = strategy.looks_ahead and strategy.batch == 1 and strategy.stop is None
         while not (stopped_by := self.stopped()):
-            chosen = self.chosen(self.wanted(self.strategy.batch))
-            if self.strategy.stop == "margin" and self.rules.margin_at is not None:
-                stopped_by = "margin"
-                break
-            self.count += 1
-            self.learn(self.query(chosen))
+            ahead = min(1 + len(problem.queried) // _AHEAD if looks_ahead else strategy.batch, problem.queries_left)
+            spare = len(self.pool) - (strategy.sample_size or len(self.pool))
+            steady = self.learner.steady() if looks_ahead and spare > 0 and self.scores else None
+            if steady is not None:
+                self.foresee(min(ahead, spare) if math.isfinite(steady[-1]) else 1, steady)
+            else:
+                chosen = self.chosen(ahead if self.scores is None else min(ahead, strategy.batch))
+                if strategy.stop == "margin" and self.rules.margin_at is not None:
+                    stopped_by = "margin"
+                    break
+                self.count += -(-len(chosen) // strategy.batch)
+                self.learn(self.query(chosen))
             yield self.iterate()
         if self.strategy.finishing:
             self.learner.finish()
         yield self.iterate(done=True, stopped_by=stopped_by)
 
-    def wanted(self, count: int) -> int:
-        """Return how many of ``count`` labels may be queried."""
-        return min(count, self.problem.queries_left)
-
     def stopped(self) -> str:
         """Return what ends the run before another query; empty if nothing does."""
         if self.strategy.stop == "support" and self.rules.support_at is not None:
             return "support"
-        if not len(self.pool):
-            return "pool"
-        return "" if self.problem.queries_left else "budget"
+        return ("" if self.problem.queries_left else "budget") if len(self.pool) else "pool"
 
-    def chosen(self, wanted: int) -> Index:
+    def chosen(self, count: int) -> Index:
         """Return the candidates that are queried next, and note for the rule how near they are."""
-        offered = self.strategy.offer(self.pool, wanted, self.rng)
+        offered = self.strategy.offer(self.pool, count, self.rng)
         if self.scores is None:
             return offered
         distances = np.abs(self.scores(offered))
         self.distance = float(distances.min())
         self.rules.selected(len(self.problem.queried), self.distance, self.learner.margin)
-        return self.pool.nearest(offered, distances, wanted)
+        return self.pool.nearest(offered, distances, count)
+
+    def foresee(self, queries: int, steady: Any) -> None:
+        """Query the next labels as long as they are as expected and change nothing, and one more; learn them."""
+        labels, (scores, intercept, *_) = len(self.problem.queried), steady
+        points, distances = self.pool.foresee(queries, self.strategy.sample_size or 1, steady, self.rng)
+        points = points[: self.problem.query_while(points, np.sign(scores[points] + intercept))]
+        self.pool.take(points)
+        # each query has its random numbers, however many are made together
+        cast("Any", self.rng.bit_generator).advance((len(points) - queries) * (self.strategy.sample_size or 1))
+        margin, support = self.learner.margin, self.learner.support
+        for number, distance in enumerate(distances[: len(points)].tolist(), start=labels):
+            if number > labels:
+                self.rules.learned(number, support)
+            self.rules.selected(number, distance, margin)
+        self.distance = distance
+        self.count += len(points)
+        self.learn(points)
 
     def query(self, points: Index) -> Index:
         """Query the labels of ``points`` and take them out of the pool; return the points."""
@@ -399,12 +416,6 @@ class Queries:
         """Return the learner's model with what there is to say about the run."""
         margin, rules = self.learner.margin, self.rules
         return self.learner.iterate(
-            done=done,
-            labels=len(self.problem.queried),
-            queries=self.count,
-            distance=self.distance,
-            margin=margin if math.isfinite(margin) else None,
-            margin_at=rules.margin_at,
-            support_at=rules.support_at,
-            **info,
-        )
+            done=done, labels=len(self.problem.queried), queries=self.count, distance=self.distance,
+            margin=margin if math.isfinite(margin) else None, margin_at=rules.margin_at, support_at=rules.support_at, **info,
+        )  # fmt: skip

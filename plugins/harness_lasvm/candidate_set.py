@@ -6,6 +6,7 @@ needed and no longer stored.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -120,13 +121,12 @@ class CandidateSet:
     @property
     def delta(self) -> float:
         """Gradient difference of the most violating pair of active members; -inf if there is no pair."""
-        g_max, g_min = self.now["g_max"], self.now["g_min"]
-        return float(g_max - g_min) if np.isfinite(g_max) and np.isfinite(g_min) else -np.inf
+        return float(self.now["g_max"] - self.now["g_min"])  # infinities of opposite signs where nothing is eligible
 
     @property
     def intercept(self) -> float:
         """B = (g_max + g_min) / 2; the finite one of the two if only one side has an eligible member."""
-        ends = [float(end) for end in (self.now["g_max"], self.now["g_min"]) if np.isfinite(end)]
+        ends = [end for end in (float(self.now["g_max"]), float(self.now["g_min"])) if math.isfinite(end)]
         return sum(ends) / len(ends) if ends else 0.0
 
     @property
@@ -161,11 +161,12 @@ class CandidateSet:
         """Return the number of active support vectors."""
         return int(np.count_nonzero(self.members.alpha[: self.now["top"]]))
 
-    def iterate(self, *, done: bool = False, **info: Any) -> Iterate:
-        """Return the current model with its figures and ``info``."""
+    def iterate(self, coef: Array | None = None, *, done: bool = False, **info: Any) -> Iterate:
+        """Return the current model with its figures and ``info``; ``coef`` : dual_coef where the caller has it, else written anew."""
         members = self.all_members
         claims = {"delta": self.delta, "members": members, "rows_recomputed": self.rows_recomputed, **info}
-        return Iterate(self.write(), self.intercept, done=done, step=self.operations, working_set=members, info=claims)
+        coef = self.write() if coef is None else coef
+        return Iterate(coef, self.intercept, done=done, step=self.operations, working_set=members, info=claims)
 
     # -- the compiled loops -------------------------------------------------------------------------
 

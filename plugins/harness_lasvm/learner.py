@@ -10,14 +10,17 @@ import numpy as np
 from harness import CSVC, Iterate, KernelOracle, Learner, UsageError
 from harness.support.arrays import Array, Vector
 from harness_lasvm.candidate_set import CandidateSet
+from harness_lasvm.compiled.cached_scores import NEED_POINT, Cached, learn, update
 from harness_lasvm.compiled.members import add_scores
-from harness_lasvm.compiled.state import Candidates
+from harness_lasvm.compiled.state import DONE, Candidates
 from harness_lasvm.finishing import finish
 from harness_lasvm.online import Online
 from harness_lasvm.options import LASVMOptions
 
-_ROW_COST = 2.0  # time of a kernel value in a row over all points, over that in a block: 1.6 (sparse) to 2.8 (dense)
 _FULL = 0.9  # most members, as a fraction of the rows that fit into memory: of more, rows would be computed repeatedly
+_ROUNDING = 1e-9  # least distance from a threshold at which f counts as beyond it, as f is rounded
+_RELEASE = 32  # rows computed between two searches for rows that are not needed any more: each reads all points
+_RECENT = 64  # examples over which the fraction that enters S is averaged
 
 
 class LASVMLearner(Learner):
@@ -34,36 +37,63 @@ class LASVMLearner(Learner):
         self._expansion = CandidateSet(problem, cache_mb=options.cache_mb, block=options.block, dtype=options.dtype)
         self._online = Online(self._expansion, options, rng)
         self._scored: tuple[Array, Array] | None = None  # examples, and their values against the slots of now
-        self._stored: StoredScores | None = None
-        self._learned = 0  # number of examples learned since scores were requested
+        self._cached: CachedScores | None = None
+        self._entering = 1.0  # fraction of the last examples that entered S
+        kernel = self._expansion.kernel
+        # |S| from which on the rows that cached scores need do not fit into memory
+        self._most_members = _FULL * kernel.cache_mb * 2**20 / (kernel.n * kernel.dtype.itemsize)
 
     def learn(self, indices: Any) -> None:
         examples = np.array(indices, dtype=np.int64).reshape(-1)
-        self._set_targets(examples)
-        scored, self._scored = self._scored, None
-        if not self._online.visited:
-            self._online.seed(examples)
+        targets: Vector = self._problem.targets[examples]
+        unknown, reach = np.isnan(targets), self._problem.upper[examples] * targets
+        if unknown.any():
+            raise UsageError(
+                f"point {examples[unknown][0]} was to be learned and its label is not known; query it before, with problem.query."
+            )
         self._resume()
-        self._learned += len(examples)
-        self._online.learn(examples, self._with_values(examples, scored))
+        scored, self._scored = self._scored, None
+        expansion, online = self._expansion, self._online
+        if self._cached is not None:
+            passed = 0
+            if len(examples) > 1 and (steady := self.steady()):
+                scores, intercept, low, high = steady
+                f = scores[examples] + intercept
+                changing = np.where(targets > 0.0, f < high, f > low)
+                passed = int(changing.argmax()) if changing.any() else len(examples)
+            online.visited += len(examples)
+            expansion.now["operations"] += 2 * passed
+            self._cached.learn(online, examples[passed:], targets[passed:], reach[passed:])
+            return
+        records = expansion.members.examples
+        records["target"][examples] = targets
+        records["lower"][examples], records["upper"][examples] = np.minimum(0.0, reach), np.maximum(0.0, reach)
+        if not online.visited:
+            online.seed(examples)
+        filled = int(expansion.now["clock"])
+        online.learn(examples, self._with_values(examples, scored))
+        self._entering *= (1.0 - 1.0 / _RECENT) ** len(examples)
+        self._entering += (int(expansion.now["clock"]) - filled) / _RECENT
 
     def scores(self, indices: Any, *, keep: bool | None = False) -> Vector:
         """Return f of the points ``indices``, (m,) float64.
 
-        Afresh that costs m |S| kernel values, none while w = 0. Of more points than are fetched together only the support vectors'
-        values are computed; those of all n points if m is more than half of them, as picking points takes as long. Kept
-        scores cost n for each example that is learned, see :mod:`harness_lasvm.learner`.
+        Without cached scores that costs m |S| kernel values, none while w = 0. Of more points than are fetched together only the
+        support vectors' values are computed; those of all n points if m is more than half of them, as picking points takes as
+        long. Cached scores cost n for each example that enters S, see :class:`CachedScores`.
         """
         examples = np.array(indices, dtype=np.int64).reshape(-1)
         self._resume()
-        expansion = self._expansion
-        scores = np.full(len(examples), expansion.intercept)
-        self._scored, support = None, expansion.support()
+        expansion, self._scored = self._expansion, None
+        scores, support = np.full(len(examples), expansion.intercept), expansion.support()
+        if keep is False or (keep is None and expansion.size >= self._most_members):
+            self._cached = None
+        elif self._cached is None and support and (keep or len(examples) * support > expansion.n * self._entering):
+            self._cached = CachedScores(expansion.kernel)
+        if self._cached is not None:
+            return scores + self._cached.scores(expansion, examples)
         if not len(examples) or not support:
             return scores
-        self._choose(keep, len(examples) * support)
-        if self._stored is not None:
-            return scores + self._stored.scores(examples, expansion.write())
         if len(examples) > expansion.block:
             coef = expansion.write()
             if 2 * len(examples) > expansion.n:
@@ -79,13 +109,30 @@ class LASVMLearner(Learner):
         self._scored = None
         for _ in finish(self._expansion, self._options):
             pass
+        if self._cached is not None:
+            self._cached.arrays.sizes[1] = 1  # out of date
 
     def iterate(self, *, done: bool = False, **info: Any) -> Iterate:
-        return self._expansion.iterate(done=done, visited=self._online.visited, **info)
+        current = self._current()
+        coef = None if current is None else current.coef
+        return self._expansion.iterate(coef, done=done, visited=self._online.visited, **info)
+
+    def steady(self) -> tuple[Vector, float, float, float] | None:
+        expansion, current = self._expansion, self._current()
+        if current is None or expansion.size >= self._most_members:
+            return None
+        b, low, high = expansion.intercept, -math.inf, math.inf
+        if expansion.delta <= self._options.tau:
+            # PROCESS would let no such point in, see the compiled `learn`, and REPROCESS bails out
+            ends = float(expansion.now["g_min"]), float(expansion.now["g_max"])
+            low, high = b - 1.0 - max(ends) - _ROUNDING, b + 1.0 - min(ends) + _ROUNDING
+        return current.scores, b, low, high
 
     @property
     def support(self) -> int:
         """Number of support vectors."""
+        if (current := self._current()) is not None:
+            return int(current.sizes[0])
         return self._expansion.support() + sum(len(group.members) for group in self._expansion.aside)
 
     @property
@@ -96,47 +143,24 @@ class LASVMLearner(Learner):
 
     # -- inside ---------------------------------------------------------------------------------------
 
-    def _set_targets(self, examples: Array) -> None:
-        """Set the targets and the bounds of examples to be learned."""
-        targets = self._problem.targets[examples]
-        unknown = np.flatnonzero(np.isnan(targets))
-        if len(unknown):
-            raise UsageError(
-                f"point {examples[unknown[0]]} was to be learned and its label is not known; query it before, with problem.query."
-            )
-        records, reach = self._expansion.members.examples, self._problem.upper[examples] * targets
-        records["target"][examples] = targets
-        records["lower"][examples], records["upper"][examples] = np.minimum(0.0, reach), np.maximum(0.0, reach)
-
     def _resume(self) -> None:
         """Undo what the finishing step has changed for itself."""
         if self._expansion.aside:
             self._expansion.readmit()
         self._expansion.now["sweep"] = 1
 
-    def _choose(self, keep: bool | None, values: int) -> None:
-        """Decide whether scores are stored from now on; ``values`` : the kernel values of a query without stored scores."""
-        expansion, learned, self._learned = self._expansion, self._learned, 0
-        if keep is None:
-            pays = self._stored is not None or values > _ROW_COST * expansion.n * max(1, learned)
-            keep = pays and StoredScores.fits(expansion.kernel, expansion.size)
-        if not keep:
-            self._stored = None
-        elif self._stored is None:
-            self._stored = StoredScores(expansion.kernel)
+    def _current(self) -> Cached | None:
+        """Return the arrays of the cached scores if these belong to the model of now."""
+        return self._cached.arrays if self._cached is not None and not self._cached.arrays.sizes[1] else None
 
     def _with_values(self, examples: Array, scored: tuple[Array, Array] | None) -> Candidates | None:
-        """Return the examples with kernel values from the last scores, or from stored rows; None if there are none.
+        """Return the examples with the kernel values of their scores; None if there are none.
 
-        scored : examples whose scores were not stored, and their values
+        scored : examples whose scores were computed last, and their values
         """
         expansion = self._expansion
         has_members = (expansion.members.examples["slot"][examples] >= 0).any()
-        if not len(examples) or has_members or len(set(examples.tolist())) < len(examples):
-            return None
-        if self._stored is not None:
-            return self._stored.candidates(expansion, examples)
-        if scored is None:
+        if scored is None or not len(examples) or has_members or len(set(examples.tolist())) < len(examples):
             return None
         equal = scored[0] == examples[:, None]
         if not equal.any(axis=1).all():
@@ -147,50 +171,60 @@ class LASVMLearner(Learner):
         return expansion.offered(examples, np.arange(len(examples)), scored[1][equal.argmax(axis=1)], among)
 
 
-# -- scores of all points, stored while one example after another is learned -------------------------------------------
-# A query of q candidates costs q |S| kernel values. Where that is more than n, the row of each new example over all points
-# costs less: it serves its own PROCESS, and brings the scores of all points up to date whenever its coefficient changes.
+class CachedScores:
+    """K coef at all points, updated by the kernel rows of the coefficients that change.
 
-
-class StoredScores:
-    """K coef at all points, (n,) float64, with kernel rows over all points as far as memory goes.
+    Scoring m points without it costs m |S| kernel values. With it, an example costs none if it does not enter S, else a row of n
+    values, which serves its PROCESS and the scores of all points.
 
     Parameters
     ----------
     kernel : of the learner's dtype; the rows take its ``cache_mb`` at most, in addition to those of S
+
+    Attributes
+    ----------
+    arrays : those of the compiled loops; up to date after each method
     """
 
     def __init__(self, kernel: KernelOracle) -> None:
-        self._rows = kernel.row_cache()
-        self._coef, self._scores = np.zeros((2, kernel.n))
+        self._rows = rows = kernel.row_cache()
+        (scores, coef), (support, missing) = np.zeros((2, kernel.n)), np.zeros((2, kernel.n), dtype=np.int64)
+        sizes = np.array([0, 1, 0])  # out of date
+        self.arrays = Cached(scores, coef, rows.rows, rows.slot_of, rows.last_used, support, missing, sizes)
+        self._release_at = 0
 
-    @staticmethod
-    def fits(kernel: KernelOracle, members: int) -> bool:
-        """Return whether the rows of so many members of S fit into memory."""
-        return bool(members < _FULL * kernel.cache_mb * 2**20 / (kernel.n * kernel.dtype.itemsize))
+    def scores(self, expansion: CandidateSet, examples: Array) -> Vector:
+        """Return K coef at ``examples``, (m,); n kernel values for each changed coefficient without a cached row."""
+        self._update(expansion)
+        return np.asarray(self.arrays.scores[examples])
 
-    def scores(self, examples: Array, coef: Vector) -> Vector:
-        """Return K coef at ``examples``, (m,); n kernel values for each coefficient that changed and has no row here."""
-        change: Any = coef - self._coef
-        changed, rows = np.flatnonzero(change), self._rows
-        for start in range(0, len(changed), rows.capacity):
-            points = changed[start : start + rows.capacity]
-            rows.clock += 1
-            rows.fetch(points)
-            rows.add(self._scores, points, change[points])
-        self._coef[changed] = coef[changed]
-        return np.asarray(self._scores[examples])
+    def learn(self, online: Online, examples: Array, targets: Vector, reach: Vector) -> None:
+        """PROCESS and REPROCESS, once each, for examples with their targets and the bound beyond 0, all (m,)."""
+        expansion = online.expansion
+        self._update(expansion)
+        for example in zip(examples.tolist(), targets.tolist(), reach.tolist(), strict=True):
+            work, has_row = (self.arrays, *example), False
+            while (code := expansion.run(learn, *work, has_row, online.rule, pause=online.pause)) != DONE:
+                if code == NEED_POINT:
+                    expansion.make_room(1)
+                    self._fetch(expansion, np.array(example[:1]))
+                    has_row = True
+            self._update(expansion)
 
-    def candidates(self, expansion: CandidateSet, examples: Array) -> Candidates | None:
-        """Return ``examples``, none of them members, with the kernel values of their rows; None if memory is too small."""
-        rows = self._rows
-        if len(examples) > rows.capacity:
-            return None
-        expansion.make_room(len(examples))
-        rows.clock += 1
-        rows.fetch(examples)
-        places = rows.slot_of[examples]
-        # a hole's value is read and never used: alpha is 0 there
-        standing = np.maximum(expansion.members.slots["member"][: int(expansion.now["top"])], 0)
-        values, among = (rows.rows[places[:, None], points] for points in (standing, examples))
-        return expansion.offered(examples, np.arange(len(examples)), values, among)
+    def _update(self, expansion: CandidateSet) -> None:
+        if self.arrays.sizes[1]:
+            update(expansion.members, self.arrays)
+        while missing := int(self.arrays.sizes[1]):
+            self._fetch(expansion, self.arrays.missing[: min(missing, self._rows.capacity)].copy())
+            update(expansion.members, self.arrays)
+
+    def _fetch(self, expansion: CandidateSet, points: Array) -> None:
+        """Compute the rows of ``points`` that are not cached."""
+        rows, sizes = self._rows, self.arrays.sizes
+        rows.clock = expansion.operations
+        if rows.fetched >= self._release_at:  # the rows of points that left S go first
+            rows.at_rest(np.flatnonzero((expansion.members.examples["slot"] < 0) & (self.arrays.coef == 0.0)))
+            self._release_at = rows.fetched + _RELEASE
+        rows.read(int(sizes[2]))
+        sizes[2] = 0
+        rows.fetch(points)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -30,6 +31,7 @@ class Online:
 
     visited : examples given to PROCESS so far
     stopped_by : 'max_support' if that ended the iterations early, else empty
+    rule, pause : tau, delta_max and the |S| from which pairs are chosen to second order; operations between two pauses
     """
 
     def __init__(self, expansion: CandidateSet, options: LASVMOptions, rng: np.random.Generator) -> None:
@@ -37,6 +39,9 @@ class Online:
         self.visited = 0
         self.stopped_by = ""
         self._to_seed = {1.0: _SEEDS, -1.0: _SEEDS}
+        delta_max = math.inf if options.delta_max is None else options.delta_max
+        many = sys.maxsize if options.second_order_from is None else options.second_order_from
+        self.rule, self.pause = (options.tau, delta_max, many), max(_PAUSE, 2 * options.block)
 
     def seed(self, examples: Array) -> None:
         """Let the first few ``examples`` of each class into S, with alpha = 0; none of them is a member."""
@@ -93,11 +98,7 @@ class Online:
 
     def _run(self, work: Candidates) -> Iterator[None]:
         """PROCESS and REPROCESS the fetched candidates, all or until one must be fetched anew."""
-        expansion, options = self.expansion, self.options
-        delta_max = math.inf if options.delta_max is None else options.delta_max
-        many = expansion.n + 1 if options.second_order_from is None else options.second_order_from
-        pause = max(_PAUSE, 2 * options.block)
-        while expansion.run(run, work, options.tau, delta_max, many, pause=pause) == PAUSED:
+        while self.expansion.run(run, work, *self.rule, pause=self.pause) == PAUSED:
             yield
 
     # -- the limit on support vectors ----------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from harness_active.learning_curve import areas
@@ -79,6 +81,7 @@ def test_every_choice_is_the_nearest_of_its_candidates(monkeypatch, solver, batc
         return offers[-1][1]
 
     monkeypatch.setattr(Pool, "sample", listening)
+    monkeypatch.setattr(ActiveSmallPool, "looks_ahead", False)
     x, y = imbalanced(150)
     problem = pool_of(x, y, budget=90)
     K = matrix_of(problem)
@@ -97,6 +100,77 @@ def test_every_choice_is_the_nearest_of_its_candidates(monkeypatch, solver, batc
         np.testing.assert_allclose([near[i] for i in chosen], expected, rtol=1e-4, atol=1e-4)
     assert len(offers) == found[-1][1].info["queries"] == -(-70 // batch)
     assert len(problem.queried) == 90
+
+
+def naive_choice(points, uniforms, f, low, high, rank):
+    """Return the points that are chosen from one sample after another, by sets and lists; and the samples."""
+    left, chosen, samples = list(points), [], []
+    for draws in uniforms:
+        drawn = []
+        for k, uniform in enumerate(draws):
+            most = len(left) - len(draws) + k
+            place = int(uniform * (most + 1))
+            drawn.append(most if place in drawn else place)
+        samples.append({left[place] for place in drawn})
+        nearest = min(samples[-1], key=lambda point: (abs(f[point]), rank[point]))
+        chosen.append(nearest)
+        here = left.index(nearest)
+        left[here], left[-1] = left[-1], nearest
+        left.pop()
+        if low < f[nearest] < high:
+            break
+    return chosen, samples
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(1, 12), st.sampled_from([0.0, 0.05, 0.4, np.inf]))
+@settings(max_examples=200, deadline=None)
+def test_the_points_of_the_next_queries_are_those_of_the_twin(seed, queries, candidates, edge):
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(60)[:30]
+    f = np.round(rng.normal(size=60), 1)  # with ties
+    held, steady = Pool(order, 60), (f - 0.5, 0.5, -edge, edge)
+    points, distances = held.foresee(queries, candidates, steady, np.random.default_rng(seed))
+    uniforms = np.random.default_rng(seed).random((queries, candidates))
+    rank = np.full(60, -1)
+    rank[order] = np.arange(30)
+    expected, samples = naive_choice(order[::-1], uniforms, f - 0.5 + 0.5, -edge, edge, rank)
+    assert points.tolist() == expected
+    assert {len(sample) for sample in samples} == {candidates}
+    np.testing.assert_allclose(distances, np.abs(f[expected]))
+    held.take(points[:2])
+    assert sorted(held.sample(None, rng)) == sorted(set(order) - set(points[:2]))
+    assert len(held) == 30 - len(points[:2])
+
+
+def test_a_sample_is_uniform():
+    counts = np.zeros(12)
+    for seed in range(3000):
+        points, _ = Pool(np.arange(12), 12).foresee(1, 5, (np.arange(12.0), 0.0, 0.0, 0.0), np.random.default_rng(seed))
+        counts[points] += 1
+    # the smallest of 5 of 12 is k with probability C(11 - k, 4) / C(12, 5)
+    expected = np.array([math.comb(11 - k, 4) for k in range(12)]) / math.comb(12, 5) * 3000
+    assert np.abs(counts - expected).max() < 5 * np.sqrt(3000 / 4)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+@pytest.mark.parametrize(
+    "solver", [ActiveSmallPool(oracle="lasvm[tau=0.1]"), RandomSampling()], ids=lambda solver: solver.label
+)
+def test_labels_queried_together_are_those_that_are_queried_one_by_one(monkeypatch, solver, noise):
+    x, y = imbalanced(900, noise=0.0, threshold=0.5)
+    x[:, 0] += 0.4 * y
+    y = np.where(np.random.default_rng(2).random(900) < noise, -y, y)
+    ahead, alone = pool_of(x, y, budget=700), pool_of(x, y, budget=700)
+    together = followed(solver, ahead)
+    monkeypatch.setattr(type(solver), "looks_ahead", False)
+    one_by_one = dict(followed(solver, alone)[:-1])
+    assert ahead.queried.tolist() == alone.queried.tolist()
+    assert len(one_by_one) == 681
+    assert len(together) < 400 or noise
+    for labels, iterate in together[:-1]:
+        np.testing.assert_allclose(iterate.dual_coef, one_by_one[labels].dual_coef, atol=1e-3)
+    steps = np.diff([labels for labels, _ in together])
+    assert all(step <= 1 + labels // 50 for step, (labels, _) in zip(steps, together, strict=False))
 
 
 def test_retraining_solves_the_problem_over_all_labels_and_takes_the_nearest_of_all():
@@ -298,6 +372,29 @@ def test_a_coefficient_without_a_label_is_no_model_and_without_a_label_nothing_i
         problem.checked(coef, 0.0)
     problem.query([negative])
     problem.checked(coef, 0.0)
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_labels_are_queried_while_they_are_as_expected(together):
+    answers = []
+
+    class Answer:
+        def __call__(self, points):
+            answers.extend(points.tolist())
+            return Y[points]
+
+    class Together(Answer):
+        def query_while(self, points, expected):
+            count = next((k + 1 for k, point in enumerate(points) if Y[point] != expected[k]), len(points))
+            return self(points[:count])
+
+    problem, points = pool((Together if together else Answer)(), budget=9), np.array([5, 3, 8, 1])
+    expected = Y[points] * [1, 1, -1, 1]
+    assert problem.query_while(points, expected) == 3
+    assert problem.queried.tolist() == answers == [5, 3, 8]
+    assert np.isnan(problem.targets[1])
+    assert problem.query_while(np.array([1, 0]), Y[[1, 0]]) == 2
+    assert (problem.queried.tolist(), problem.queries_left) == ([5, 3, 8, 1, 0], 4)
 
 
 def test_a_part_queries_the_whole():

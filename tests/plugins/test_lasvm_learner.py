@@ -89,6 +89,88 @@ def test_learning_what_was_scored_takes_steps_that_the_paper_allows(batch):
         assert_feasible(problem, learner.iterate().dual_coef)
 
 
+def test_with_cached_scores_examples_take_steps_that_the_paper_allows():
+    problem, values = precomputed(stated(*noisy(160, noise=1.0), C=5.0))
+    pool = pool_of(problem)
+    order = [int(k) for k in np.random.default_rng(1).permutation(problem.n)]
+    twin = NaiveLASVM(values, problem.targets, problem.upper)
+    learner = LASVM(dtype="float64").learner(pool, np.random.default_rng(0))
+    pool.query(order)
+    learner.learn(order[:20])
+    twin.seed(order[:20])
+    outcomes = [twin]
+    for k in order[:20]:
+        outcomes = [after for before in outcomes for after in before.visit(k)][:64]
+    free = 0
+    for k in order[20:]:
+        found = learner.iterate()
+        misses = [np.abs(outcome.alpha - found.dual_coef).max() for outcome in outcomes]
+        assert min(misses) <= 1e-8
+        scores = learner.scores(np.arange(160), keep=True)
+        np.testing.assert_allclose(scores, values @ found.dual_coef + found.intercept, atol=1e-8)
+        outcomes = [outcomes[int(np.argmin(misses))]]
+        before = pool.kernel.counter.evaluations
+        learner.learn([k])
+        rows = pool.kernel.counter.evaluations - before
+        outcomes = [after for outcome in outcomes for after in outcome.visit(k)][:64]
+        assert rows % 160 == 0, (
+            "rows of all points: its own, and those of members whose coefficient changes for the first time"
+        )
+        free += not rows
+        assert learner.support == np.count_nonzero(learner.iterate().dual_coef)
+    assert free > 10
+
+
+def test_a_label_beyond_the_thresholds_changes_nothing_and_a_learner_without_cached_scores_has_none():
+    x, y = noisy(600, noise=0.0)
+    problem = stated(x + 0.3 * y[:, None] * [1.0, *[0.0] * (x.shape[1] - 1)], y, C=5.0)
+    order = np.random.default_rng(1).permutation(600)
+    learner = taught(problem, order[:400], tau=0.05)
+    learner.finish()
+    assert learner.steady() is None
+    learner.scores(order, keep=True)
+    scores, intercept, low, high = learner.steady()
+    rest, f = order[400:], scores + intercept
+    calm = rest[np.where(y[rest] > 0, f[rest] >= high, f[rest] <= low)]
+    assert len(calm) > 50
+    before = learner.iterate()
+    coef, evaluations = before.dual_coef.copy(), problem.kernel.counter.evaluations
+    for points in (calm[:10], *calm[10:50, None]):
+        learner.learn(points)
+    after = learner.iterate()
+    np.testing.assert_array_equal(after.dual_coef, coef)
+    assert (after.intercept, after.info["delta"], after.info["members"]) == (
+        before.intercept, before.info["delta"], before.info["members"]
+    )  # fmt: skip
+    assert (after.step - before.step, after.info["visited"]) == (100, 450)
+    assert problem.kernel.counter.evaluations == evaluations
+    surprise = rest[[np.argmin(y[rest] * f[rest])]]
+    learner.learn(np.concatenate([calm[50:53], surprise, calm[53:54]]))
+    assert not np.array_equal(learner.iterate().dual_coef, coef)
+    assert learner.iterate().info["visited"] == 455
+
+
+def test_scores_cached_before_the_finishing_step_do_not_decide_what_changes_nothing_after_it():
+    problem, order = stated(*noisy(400, noise=0.3), C=5.0), np.random.default_rng(1).permutation(400)
+    current, outdated = (taught(problem, order[:150]) for _ in range(2))
+    for learner in (current, outdated):
+        learner.scores(order, keep=True)
+    before = current.steady()[0][order].copy()
+    for learner in (current, outdated):
+        learner.finish()
+        assert learner.steady() is None
+    current.scores(order, keep=True)
+    scores, b, low, high = current.steady()
+    then, now = (np.where(problem.targets[order] > 0, f >= high, f <= low) for f in (before + b, scores[order] + b))
+    examples = order[150:][(then & ~now)[150:]]
+    assert len(examples) > 2
+    for learner in (current, outdated):
+        learner.learn(examples)
+    after, found = current.iterate(), outdated.iterate()
+    np.testing.assert_allclose(found.dual_coef, after.dual_coef, atol=1e-9)
+    assert (found.step, outdated.support) == (after.step, current.support)
+
+
 @pytest.mark.parametrize("kind", STORED)
 def test_scores_are_those_of_the_model_and_counted(kind):
     problem = STORED[kind](*noisy(900, noise=1.0))

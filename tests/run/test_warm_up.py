@@ -4,13 +4,17 @@ import os
 import sys
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
+from harness_active.pool_svc import PoolSVC
 
+from harness import RBF, Iterate, KernelOracle, Solver
 from harness.run import pool as pools
 from harness.run.pool import ProcessPool
-from harness.run.warm_up import State, WarmUp
+from harness.run.warm_up import State, WarmUp, few_points, warm_up
 from tests.run.conftest import ALONE, PLUGINS, SPEC, check_end, compared
 
 
@@ -140,3 +144,26 @@ def test_nothing_is_prepared_that_takes_long_to_read_and_a_slow_start_is_not_cal
     monkeypatch.setattr(ProcessPool, "_prepared", lambda *_: time.sleep(0.1))
     pool.prepare([SPEC], {SPEC.data_key: 0.0}, notes.append)
     assert {text.partition(" (")[0] for text in notes} == {"starting"}
+
+
+def test_each_warm_up_begins_without_labels():
+    x, y = np.random.default_rng(0).normal(size=(200, 3)), np.tile([1.0, -1.0], 100)
+    pool = PoolSVC.build(KernelOracle(RBF(gamma=0.5), x), y.__getitem__, {"C": 1.0})
+    few, begun = few_points(pool), []
+
+    @dataclass(frozen=True)
+    class Querying(Solver):
+        name = "querying"
+        solves = (PoolSVC,)
+
+        def warm_ups(self):
+            return self, self
+
+        def iterates(self, problem, rng):
+            begun.append(len(problem.queried))
+            problem.query(np.arange(problem.n))
+            yield Iterate(np.zeros(problem.n), done=True)
+
+    warm_up(Querying(), few)
+    assert begun == [0, 0]
+    assert len(pool.queried) == 0
