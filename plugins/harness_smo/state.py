@@ -18,7 +18,6 @@ from harness_smo.active import CONVERGED, ActiveSet, DenseActiveSet, Settings, v
 from harness_smo.strategies import Bounds, Focus, Parking, Precision, Sample
 from harness_smo.tuning import TUNING
 
-_STRETCH = 1.01  # factor along the ray through a start, below which a good start is not disturbed
 _TOUCHING = 1e-12  # relative distance from a bound up to which a variable is at it
 
 
@@ -46,8 +45,6 @@ class State:
         coef = form.coef(start)
         warm = bool(coef.any())
         self.scores = kernel.expand(coef) if warm else np.zeros(self.n)
-        if warm and not any(form.start[form.group == k].sum() for k in range(form.groups)):
-            coef = self._stretch(coef)
         self.drift = np.zeros(self.n)
         self.snapshot, self.snapshots = np.full(self.n, -1), np.empty((0, self.n))
         self.diagonal = problem.kernel.diagonal()
@@ -102,25 +99,6 @@ class State:
             slack = self.middle_slack()
             slack[self.active.free_points] = -np.inf
             self.activate(np.sort(np.argpartition(slack, TUNING.active_least)[: TUNING.active_least]))
-
-    def _stretch(self, coef: Vector) -> Vector:
-        """Go to the best point on the ray from 0 through the start, without a kernel value; return its coefficients.
-
-        From the solution at a smaller C, the variables that were at their bounds are at the new ones at once.
-        """
-        a, form = self.a, self.form
-        curvature, slope = float(coef @ self.scores), float(form.linear @ a)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(a > 0.0, form.upper / a, np.where(a < 0.0, form.lower / a, np.inf))
-        factor = min(max(slope, 0.0) / curvature if curvature > 0.0 else np.inf, float(room.min()))
-        if not _STRETCH <= factor < np.inf:
-            return coef
-        at_bound = room <= factor * (1.0 + _TOUCHING)
-        a *= factor
-        a[at_bound & (a > 0.0)] = form.upper[at_bound & (a > 0.0)]
-        a[at_bound & (a < 0.0)] = form.lower[at_bound & (a < 0.0)]
-        self.scores *= factor
-        return form.coef(a)
 
     def restate(self, problem: Problem, form: DualForm) -> bool:
         """Continue with a problem of the same points and kernel values whose bounds are wider; return False if it is none.

@@ -37,8 +37,8 @@ class Sample:
     ----------
     points, active : the points, and their variables near the optimum
     support : fraction of them that supports; infinite if SMO does not end soon, of few points with one Newton step
-    sparse : whether few support, so that few kernel rows are needed; of many points hardly any at a bound, as each of them
-        stands for many that wide bounds lead astray
+    sparse : whether few support, so that few kernel rows are needed, and either hardly any at a bound, so that wide bounds do
+        no harm, or so few that the smallest active set has room for all
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -57,7 +57,8 @@ class Sample:
         support = int(np.count_nonzero(form.coef(active.a)))
         bounded = support - int(np.count_nonzero(active.free_points))
         self.active, self.support = active, support / m if solved else np.inf
-        self.sparse = self.support <= TUNING.sparse_support and (few or bounded <= TUNING.sparse_bounded * m)
+        fits = few and self.support * problem.n <= TUNING.active_least / TUNING.active_factor
+        self.sparse = self.support <= TUNING.sparse_support and (fits or bounded <= TUNING.sparse_bounded * m)
 
 
 class Precision:
