@@ -16,6 +16,7 @@ import resource
 import sqlite3
 import tempfile
 import time
+import zlib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,6 +82,11 @@ def records(runs: int, solvers: int, datasets: int, seeds: int) -> Iterator[dict
                     made += 1
 
 
+def row(*texts: str) -> tuple[str | int, ...]:
+    """Return the row of a store: its texts and their checksum."""
+    return *texts, zlib.crc32("\n".join(texts).encode())
+
+
 def fill(path: Path, made: Iterator[dict[str, Any]]) -> None:
     """Write runs into a store in one transaction: one each, as the runner does it, would take minutes."""
     from harness.run.store import Store
@@ -88,8 +94,8 @@ def fill(path: Path, made: Iterator[dict[str, Any]]) -> None:
     Store(path).close()
     with sqlite3.connect(path) as connection:
         connection.executemany(
-            "INSERT INTO records (key, status, measured_at, record) VALUES (?, ?, ?, ?)",
-            ((each["key"], each["status"], each["measured_at"], json.dumps(each)) for each in made),
+            "INSERT INTO records (key, status, measured_at, record, checksum) VALUES (?, ?, ?, ?, ?)",
+            (row(each["key"], each["status"], each["measured_at"], json.dumps(each)) for each in made),
         )
     connection.close()
 

@@ -95,29 +95,17 @@ def copied(source: Any, begin: int, target: Any, at: int, size: int) -> None:
 @summing
 def add_rows(total: Any, rows: Any, slots: Any, weights: Any, start: int, stop: int) -> None:
     """Add sum_q weights[q] rows[slots[q], start:stop] to total[start:stop], in float64, strip by strip."""
-    whole = slots.size - slots.size % 8  # eight rows at a time: ``total`` is read and written once for all of them
+    whole = slots.size - slots.size % 4  # four rows at a time: ``total`` is read and written once for all of them
     for low in range(start, stop, _STRIP):
         high = min(low + _STRIP, stop)
         part = total[low:high]
-        for q in range(0, whole, 8):
+        for q in range(0, whole, 4):
             a, b = rows[slots[q], low:high], rows[slots[q + 1], low:high]
             c, d = rows[slots[q + 2], low:high], rows[slots[q + 3], low:high]
-            e, f = rows[slots[q + 4], low:high], rows[slots[q + 5], low:high]
-            g, h = rows[slots[q + 6], low:high], rows[slots[q + 7], low:high]
             u, v, s, t = weights[q], weights[q + 1], weights[q + 2], weights[q + 3]
-            w, x, y, z = weights[q + 4], weights[q + 5], weights[q + 6], weights[q + 7]
-            for j in range(part.size):
-                four = (u * a[j] + v * b[j]) + (s * c[j] + t * d[j])
-                part[j] += four + ((w * e[j] + x * f[j]) + (y * g[j] + z * h[j]))
-        rest = whole
-        if slots.size - whole >= 4:
-            a, b = rows[slots[whole], low:high], rows[slots[whole + 1], low:high]
-            c, d = rows[slots[whole + 2], low:high], rows[slots[whole + 3], low:high]
-            u, v, s, t = weights[whole], weights[whole + 1], weights[whole + 2], weights[whole + 3]
-            rest += 4
             for j in range(part.size):
                 part[j] += (u * a[j] + v * b[j]) + (s * c[j] + t * d[j])
-        for q in range(rest, slots.size):
+        for q in range(whole, slots.size):
             row, weight = rows[slots[q], low:high], weights[q]
             for j in range(part.size):
                 part[j] += weight * row[j]

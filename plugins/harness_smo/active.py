@@ -79,6 +79,7 @@ class ActiveSet:
         self.a, self.scores = a, scores
         self.diagonal = diagonal.astype(self.kernel.dtype)
         self.previous: Index = np.empty(0, dtype=np.intp)  # the last working set
+        self.scratch: Block = np.empty(0, self.kernel.dtype)
         self.everything = np.arange(len(a))
         self.ends: list[tuple[float, float]] = []
         self.rounds = self.steps = 0
@@ -159,9 +160,15 @@ class ActiveSet:
 
     def _block(self, points: Index) -> Block:
         """Return the kernel block of ``points``, (w, w)."""
-        block = np.empty((len(points), len(points)), self.kernel.dtype)
+        block = self._room(len(points))
         self.kernel.fill(points, block, None, points)
         return block
+
+    def _room(self, w: int) -> Block:
+        """Return memory for a block, (w, w): the same at each call, as fresh memory has page faults."""
+        if len(self.scratch) < w * w:
+            self.scratch = np.empty(w * w, self.kernel.dtype)
+        return self.scratch[: w * w].reshape(w, w)
 
     def _choose(self, rise: Vector, fall: Vector) -> tuple[Index, int]:
         """Return the working set, the first group first, and where the second group starts; ``rise`` and ``fall`` change."""
@@ -244,7 +251,7 @@ class DenseActiveSet(ActiveSet):
         """Compute the kernel matrix: from now on a round makes full use of it."""
         everything = np.arange(self.m)
         self.cache.compute(everything, self.cache.reserve(everything))
-        self._begin(np.empty(len(self.a) ** 2 // 2, self.kernel.dtype))
+        self._begin()
 
     def exchange(self, before: DenseActiveSet, new: Any) -> None:
         """Take over the matrix of as many points, except for the rows and columns of the points ``new``, (m,) of bool."""
@@ -252,11 +259,12 @@ class DenseActiveSet(ActiveSet):
         rows = np.flatnonzero(new)
         self.cache.compute(rows, rows)
         self.cache.rows[:, rows] = self.cache.rows[rows].T
-        self._begin(before.scratch)
+        self.scratch = before.scratch
+        self._begin()
 
-    def _begin(self, scratch: Block) -> None:
-        """Note that the matrix is computed; ``scratch`` has room for blocks of half of the variables squared."""
-        self.matrix, self.has_matrix, self.scratch = self.cache.rows, True, scratch
+    def _begin(self) -> None:
+        """Note that the matrix is computed."""
+        self.matrix, self.has_matrix = self.cache.rows, True
         self.expected = 0  # steps of the last round
         self.unpaid = 0.0  # steps times variables since the last Newton step
         group = self.group[: self.m]
@@ -340,11 +348,9 @@ class DenseActiveSet(ActiveSet):
     def _block(self, points: Index) -> Block:
         from harness_smo.passes import pick
 
-        w = len(points)
-        if points is self.everything or (w == self.m and (points[1:] > points[:-1]).all()):
+        if points is self.everything or (len(points) == self.m and (points[1:] > points[:-1]).all()):
             return self.matrix
-        memory = self.scratch if w * w <= len(self.scratch) else np.empty(w * w, self.matrix.dtype)
-        block = memory[: w * w].reshape(w, w)
+        block = self._room(len(points))
         pick(self.matrix, points, block)
         return block
 

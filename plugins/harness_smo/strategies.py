@@ -165,7 +165,9 @@ class Focus:
         """Propose these points, or to begin again between narrow bounds where SMO is lost."""
         active, bounds = state.active, state.bounds
         settings = state.settings
-        if state.outcome != MOVED or active.has_matrix or not (settings.dense and settings.parking):
+        if state.outcome != MOVED or active.has_matrix or state.n > TUNING.focus_points:
+            return None
+        if not (settings.dense and settings.parking):
             return None
         if active.violation < TUNING.focus_violation * bounds.tolerance:
             return None

@@ -18,28 +18,23 @@ class Tuning:
     dense_easy_points: int = 4000  # the same where bounds are narrow and many points support: 1.01 / 1.8
     dense_path_points: int = 5000  # the same along a path, where the matrix serves every C
     easy_width: float = 32.0  # width of the bounds, in first bounds, up to which few steps are needed
-    easy_support: float = (
-        0.6  # fraction of sampled points that must support there: fresh memory costs more than fewer rows
-    )
+    easy_support: float = 0.6  # fraction of the sample that must support there, as fresh memory has page faults
 
     # -- the points nearest to a violation, with their whole kernel matrix
     round_cost: float = 1e6  # cost of a round beside its steps, in steps times variables
     dense_payoff: float = (
-        3.0  # cost of the rounds so far, in entries of the matrix, from which it is computed: .97 / 1.4, .99 / 1.8
+        3.0  # cost of the rounds over the entries of the matrix, from which it pays: .97 / 1.4, .99 / 1.8
     )
     active_factor: float = 2.0  # number of active points over points that are free or violate
     active_least: int = 512  # smallest number of active points
     active_slack: float = 1.1  # smallest number of active points over points that are free or violate
-    focus_violation: float = (
-        0.5  # violation, in the tolerance of narrowed bounds, below which no such matrix is computed
-    )
+    focus_points: int = 16384  # largest number of points of such a problem: of more, too many matter
+    focus_violation: float = 0.5  # violation, in the tolerance of narrowed bounds, below which none is computed
 
     # -- parking, where the rows of the free variables do not fit
     crowded: float = 0.8  # free variables over rows that fit, above which points are parked: 1.01 / 2.1
     parked_least: float = 0.4  # smallest fraction of the active points that is worth parking
-    snapshots: int = (
-        6  # stored coefficients, by whose changes scores of parked points are brought up to date: 1.03 / 1.9 for one
-    )
+    snapshots: int = 6  # stored coefficients that scores of parked points are updated from: 1.03 / 1.9 for one
     parking_interval: int = 4  # rounds until parking is tried again after it was not worth it
 
     # -- working sets
@@ -61,9 +56,7 @@ class Tuning:
     sample_points: int = 256  # points of the sample
     sample_violation: float = 0.1  # violation that the sample's solution leaves, over the mean |linear|
     sparse_support: float = 0.33  # fraction of the sample that supports, up to which few rows are needed
-    sparse_bounded: float = (
-        0.03  # fraction of it at its bound, for more than ``dense_points`` points: .74 / 1.1 to .95 / 1.1 without
-    )
+    sparse_bounded: float = 0.03  # fraction of the sample at its bound, up to which wide bounds do no harm
     sparse_exact: int = 700  # expected support vectors up to which float64 is used at once
 
     # -- float32 rows: 1.33 / 5.5
@@ -85,9 +78,7 @@ class Tuning:
     part_reach: float = 1.0  # distance from a violation, over the largest violation, of the variables of a part
     part_least: int = 256  # smallest number of variables of a part: fewer take more rounds, and save nothing
     part_share: float = 0.7  # fraction of all variables from which no part is formed
-    part_copy: float = (
-        4.0  # cost of a value of a part's block over that of a variable of a step: it is read far from the cache
-    )
+    part_copy: float = 4.0  # cost of a value of a part's block, far from the cache, over that of a variable of a step
     part_violation: float = 0.1  # violation that a descent in a part leaves, over that before it
     part_steps: int = 3  # steps of such a descent at most, over its variables
 
