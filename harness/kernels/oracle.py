@@ -294,9 +294,8 @@ def _checked_slots(out: Block, slots: Block | None, count: int, width: int, dtyp
         raise ValueError(
             f"out is {out.dtype} of shape {out.shape}; give a C-ordered 2-D array of {dtype}, {width} columns wide."
         )
-    slots = (
-        np.arange(count) if slots is None else np.ascontiguousarray(slots, dtype=np.intp)
-    )  # as compiled loops read it
+    # contiguous, as compiled loops read it
+    slots = np.arange(count) if slots is None else np.ascontiguousarray(slots, dtype=np.intp)
     if slots.shape != (count,) or (count and slots.view(np.uintp).max() >= len(out)):
         raise IndexError(f"slots {slots.tolist()} for {count} rows; give each a row of out, from 0 to {len(out) - 1}.")
     return slots

@@ -106,12 +106,9 @@ class TargetClient:
 
         The targets of the points after it are not queried, and neither are those beyond the first `QUERY_POINTS`.
         """
-        few = slice(0, QUERY_POINTS)
-        points, targets = (
-            np.ascontiguousarray(indices, dtype=np.int64),
-            np.ascontiguousarray(expected, dtype=np.float64),
-        )
-        return self._query(points[few], targets[few])
+        points = np.ascontiguousarray(indices[:QUERY_POINTS], dtype=np.int64)
+        targets = np.ascontiguousarray(expected[:QUERY_POINTS], dtype=np.float64)
+        return self._query(points, targets)
 
     def _query(self, indices: Any, expected: Any = None) -> Vector:
         if self._emit is None or self._receive is None:

@@ -23,9 +23,8 @@ from harness_active.pool_svc import PoolSVC
 
 Scores = Callable[[Any], Vector]
 _AHEAD = 50  # labels so far per label that may be queried between two yields: the host's points of a curve are denser
-_WINDOW = (
-    1 / 40
-)  # stop_window as a fraction of the points: with small pools, a point is a candidate once or twice within it
+# with small pools, a point is a candidate once or twice within it
+_WINDOW = 1 / 40  # stop_window as a fraction of the points
 
 
 class Pool:

@@ -64,11 +64,8 @@ class PartDescent(Descent):
             part = np.arange(self.whole.n)
         last = _SAFE * self.target
         sharper = last if reached <= _COMPLETE * self.epsilon else min(_ROUGH, max(last, _SHARPER * reached))
-        counts, computed, judged = (
-            self.state.counts,
-            self.source.computed,
-            self.state.figures[rules.PLUS : rules.MINUS + 1],
-        )
+        counts, computed = self.state.counts, self.source.computed
+        judged = self.state.figures[rules.PLUS : rules.MINUS + 1]
         del self.state, self.source  # their memory is that of the next part's rows
         self._restart(part, self.target if len(part) == self.whole.n else sharper)
         self.state.counts[: rules.IDLE] = counts[: rules.IDLE]

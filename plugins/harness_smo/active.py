@@ -71,7 +71,7 @@ class ActiveSet:
         settings: Settings,
     ) -> None:
         """``whole`` is the kernel over all points; that of ``cache`` is over ``points``."""
-        self.form, self.points, self.settings = form, points, settings
+        self.points, self.settings = points, settings
         self.whole, self.kernel, self.cache = whole, cache.kernel, cache
         self.m = len(points)
         self.variables: Any = variables_of(form, points)
@@ -321,6 +321,8 @@ class DenseActiveSet(ActiveSet):
         All, or with two at each point the nearer one, if that is most of them, or few steps are expected: then each step
         over all takes less time than copying a block.
         """
+        from harness_smo.passes import grouped
+
         groups, copies, m, size = self.form.groups, self.form.copies, self.m, len(self.a)
         if not self.expected and copies == 1 and groups < 2:
             return self.everything, size
@@ -340,10 +342,7 @@ class DenseActiveSet(ActiveSet):
             chosen = np.arange(m) + m * (distance[m:] < distance[:m])
         else:
             chosen = self.everything
-        if groups < 2:
-            return chosen, len(chosen)
-        group = self.group[chosen]
-        return chosen[np.argsort(group, kind="stable")], int(np.count_nonzero(group == 0))
+        return grouped(chosen, self.group, groups)
 
     def _block(self, points: Index) -> Block:
         from harness_smo.passes import pick
@@ -363,12 +362,14 @@ class DenseActiveSet(ActiveSet):
 
     def compute_scores(self, coef: Vector) -> None:
         """Compute the scores from the coefficients of all points, (n,); the matrix too if most active points support."""
+        from harness.support.jit import add_rows
+
         coef_here = coef[self.points]
         support = np.flatnonzero(coef_here)
-        self.scores[:] = 0.0
         if 2 * len(support) > self.m:
             self.compute_matrix()
-            self._update(support, coef_here[support])
+            self.scores[:] = 0.0
+            add_rows(self.scores, self.matrix, support, coef_here[support], 0, self.m)
         else:  # few rounds may follow, and none may need the matrix
             self.scores[:] = self.kernel.expand(coef_here)
         self._add_others(coef, self.points)

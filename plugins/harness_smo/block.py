@@ -22,6 +22,7 @@ from harness.support.arrays import Vector
 from harness_smo.active import CONVERGED, MOVED, STALLED, Settings
 from harness_smo.smo import GAP, TAU, Goal, why_stopped
 from harness_smo.state import State
+from harness_smo.strategies import Strategy
 from harness_smo.tuning import TUNING
 
 _NEWTON_PRICE = {
@@ -131,7 +132,7 @@ class SMOBlock(Solver):
         """Make rounds, and after each what the first strategy proposes, until the goal is reached; yield the models."""
         goal, bounds, precision = Goal(problem, form, self.tau, self.gap), state.bounds, state.precision
         goal.begin(state.a, state.scores, precision.noise)
-        strategies = (precision, state.focus, state.parking, bounds)
+        strategies: tuple[Strategy, ...] = (precision, state.focus, state.parking, bounds)
         while True:
             state.tau = goal.tau
             state.target = max(goal.tau, bounds.tolerance) if bounds.narrowed else precision.target(state, goal.tau)

@@ -107,6 +107,16 @@ def _worst_group(first: int, ups: Block, lows: Block, tau: float) -> tuple[int, 
 
 
 @inlined
+def _place(edges: Index, segment: int, values: Block, wanted: Any) -> int:
+    """Return the variable of a segment at which ``wanted`` first stands in ``values``; -1 if the segment is -1."""
+    if segment < 0:
+        return -1
+    s, e = edges[segment], edges[segment + 1]
+    place: int = s + seek(values[s:e], wanted)
+    return place
+
+
+@inlined
 def _partner(
     edges: Index,
     begin: int,
@@ -128,9 +138,7 @@ def _partner(
             gain = _gains(fall[s:e], diagonal[s:e], row[s:e], gains[s:e], g_i, diagonal[i], tiny)
             if gain > best:
                 best, where = gain, b
-    if where < 0:
-        return -1
-    place: int = edges[where] + seek(gains[edges[where] : edges[where + 1]], best)
+    place: int = _place(edges, where, gains, best)
     return place
 
 
@@ -161,7 +169,7 @@ def pair_descent(work: WorkingSet, cut: int, tau: float, limit: int) -> int:
         segment, begin, stop = _worst_group(first, ups, lows, tau)
         if segment < 0:
             return steps
-        i = edges[segment] + seek(rise[edges[segment] : edges[segment + 1]], ups[segment])
+        i = _place(edges, segment, rise, ups[segment])
         row_i = work.kernel[i]
         number[0], number[1] = rise[i], _TINY
         j = _partner(edges, begin, stop, fall, lows, diagonal, row_i, gains, i, number)
@@ -290,9 +298,7 @@ def _second(
         gain = _joint_gains(g[s:e], rise[s:e], fall[s:e], diagonal[s:e], row[s:e], gains[s:e], number)
         if gain > best:
             best, where = gain, b
-    if where < 0:
-        return -1
-    place: int = edges[where] + seek(gains[edges[where] : edges[where + 1]], best)
+    place: int = _place(edges, where, gains, best)
     return place
 
 

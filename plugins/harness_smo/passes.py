@@ -93,9 +93,9 @@ def pick(matrix: Block, points: Index, block: Block) -> None:
 # -- which variables a round works on
 
 
-def _worst(values: Vector, floor: float, count: int) -> Index:
-    """Return where the ``count`` largest values above ``floor`` are, or all of them."""
-    above = np.flatnonzero(values > floor)
+def _worst(values: Vector, floor: float, count: int, members: Any = True) -> Index:
+    """Return where the ``count`` largest values of ``members`` above ``floor`` are, or all of them."""
+    above = np.flatnonzero((values > floor) & members)
     return above if len(above) <= count else above[np.argpartition(-values[above], count)[:count]]
 
 
@@ -125,21 +125,18 @@ def choose(
     """
     rise[stay], fall[stay] = -np.inf, np.inf
     if groups == 0:
-        chosen = np.concatenate([stay, _worst(np.maximum(rise, -fall), 0.0, size - len(stay))])
-        return chosen, len(chosen)
+        return grouped(np.concatenate([stay, _worst(np.maximum(rise, -fall), 0.0, size - len(stay))]), group, groups)
     share, parts = max(1, (size - len(stay)) // (2 * groups)), [stay]
     for k in range(groups):
-        others = group != k if groups == 2 else slice(0)
-        top = _worst(_without(rise, others), ends[k, 1], share)
+        members = group == k if groups == 2 else True
+        top = _worst(rise, ends[k, 1], share, members)
         fall[top] = np.inf
-        parts += [top, _worst(_without(-fall, others), -ends[k, 0], share)]
-    chosen = np.concatenate(parts)
-    if groups == 2:
-        chosen = chosen[np.argsort(group[chosen], kind="stable")]
-    return chosen, int(np.count_nonzero(group[chosen] == 0)) if groups == 2 else len(chosen)
+        parts += [top, _worst(-fall, -ends[k, 0], share, members)]
+    return grouped(np.concatenate(parts), group, groups)
 
 
-def _without(values: Vector, others: Any) -> Vector:
-    values = values.copy()
-    values[others] = -np.inf
-    return values
+def grouped(chosen: Index, group: Any, groups: int) -> tuple[Index, int]:
+    """Return the variables ``chosen``, the first group first, and where the second one starts."""
+    if groups < 2:
+        return chosen, len(chosen)
+    return chosen[np.argsort(group[chosen], kind="stable")], int(np.count_nonzero(group[chosen] == 0))

@@ -14,7 +14,7 @@ import numpy as np
 
 from harness import DualForm, KernelOracle, Problem, RowCache
 from harness.support.arrays import Index, Vector
-from harness_smo.active import CONVERGED, ActiveSet, DenseActiveSet, Settings, variables_of
+from harness_smo.active import CONVERGED, ActiveSet, DenseActiveSet, Settings, nearest, variables_of
 from harness_smo.strategies import Bounds, Focus, Parking, Precision, Sample
 from harness_smo.tuning import TUNING
 
@@ -99,7 +99,7 @@ class State:
         if self.settings.dense:
             slack = self.middle_slack()
             slack[self.active.free_points] = -np.inf
-            self.activate(np.sort(np.argpartition(slack, TUNING.active_least)[: TUNING.active_least]))
+            self.activate(nearest(slack, TUNING.active_least))
 
     def restate(self, problem: Problem, form: DualForm) -> bool:
         """Continue with a problem of the same points and kernel values whose bounds are wider; return False if it is none.
@@ -193,6 +193,13 @@ class State:
 
     # -- parked points -------------------------------------------------------------------------------
 
+    @property
+    def parked(self) -> Any:
+        """Whether each point is parked, (n,)."""
+        parked = np.ones(self.n, dtype=bool)
+        parked[self.active.points] = False
+        return parked
+
     def set_mark(self) -> None:
         """Measure from now on how far w moves."""
         self._mark = self.form.coef(self.a), self.active.scores.copy()
@@ -217,9 +224,8 @@ class State:
 
     def add_drift(self) -> None:
         """Add to the drift of the parked points how far w moved."""
-        parked = np.ones(self.n, dtype=bool)
-        parked[self.active.points] = False
-        current, coef = parked & (self.drift == 0.0), self._mark[0]
+        parked, coef = self.parked, self._mark[0]
+        current = parked & (self.drift == 0.0)
         if current.any():  # their scores are those of the coefficients at the mark
             self.snapshots = np.vstack([coef, self.snapshots[: TUNING.snapshots - 1]])
             self.snapshot += self.snapshot >= 0
@@ -267,9 +273,7 @@ class State:
         if self.bounds.narrowed:  # how far to stretch w follows from the scores of all support vectors
             open_ |= self.form.coef(self.a) != 0.0
         self.evaluate(np.flatnonzero(open_ & (self.drift > 0.0)))
-        parked = self.drift == 0.0
-        parked[self.active.points] = False
-        outside = np.flatnonzero(parked & (self.slack() < 0.0))
+        outside = np.flatnonzero(self.parked & (self.drift == 0.0) & (self.slack() < 0.0))
         return outside[:0] if len(outside) == 0 or self._extends_ends(outside, tau) else outside
 
     def _extends_ends(self, points: Index, tau: float) -> bool:

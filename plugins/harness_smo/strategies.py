@@ -128,9 +128,8 @@ class Precision:
         state.store()
         coef, slack = state.form.coef(state.a), state.slack()
         near = slack <= max(TUNING.exact_violation * tau, 2.0 * noise, float(slack.min()))
-        if (
-            state.active.violation > TUNING.exact_violation * tau
-        ):  # the ends are too far apart to show which points are near
+        # where the ends are too far apart they do not show which points are near
+        if state.active.violation > TUNING.exact_violation * tau:
             slack = state.middle_slack()
             count = max(TUNING.active_least, int(TUNING.exact_factor * np.count_nonzero(slack <= 0.0)))
             near = np.zeros(state.n, dtype=bool)
@@ -163,8 +162,7 @@ class Focus:
 
     def propose(self, state: State, /) -> Move | None:
         """Propose these points, or to begin again between narrow bounds where SMO is lost."""
-        active, bounds = state.active, state.bounds
-        settings = state.settings
+        active, bounds, settings = state.active, state.bounds, state.settings
         if state.outcome != MOVED or active.has_matrix or state.n > TUNING.focus_points:
             return None
         if not (settings.dense and settings.parking):

@@ -22,9 +22,7 @@ class Tuning:
 
     # -- the points nearest to a violation, with their whole kernel matrix
     round_cost: float = 1e6  # cost of a round beside its steps, in steps times variables
-    dense_payoff: float = (
-        3.0  # cost of the rounds over the entries of the matrix, from which it pays: .97 / 1.4, .99 / 1.8
-    )
+    dense_payoff: float = 3.0  # cost of the rounds over its entries, from which the matrix pays: .97 / 1.4, .99 / 1.8
     active_factor: float = 2.0  # number of active points over points that are free or violate
     active_least: int = 512  # smallest number of active points
     active_slack: float = 1.1  # smallest number of active points over points that are free or violate
@@ -89,9 +87,7 @@ class Tuning:
 
     # -- where a run pauses and ends
     pause: int = 20_000_000  # steps times variables between two iterates: some milliseconds
-    gap_share: float = (
-        0.95  # fraction of the gap to reach: its denominator is taken from scores that are not the latest
-    )
+    gap_share: float = 0.95  # fraction of the gap to reach, as its denominator comes from older scores
 
 
 TUNING = Tuning()
