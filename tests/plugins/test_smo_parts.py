@@ -386,3 +386,4 @@ def test_scores_computed_afresh_are_those_of_the_coefficients_and_the_matrix_is_
     np.testing.assert_allclose(active.scores, matrix_of(problem) @ coef, rtol=1e-12, atol=1e-12)
     assert active.has_matrix == (support == 30)
     assert problem.kernel.counter.evaluations - before == (40 * 40 if support == 30 else 40 * support)
+    assert problem.kernel.counter.cache_hits == 0, "rows that were just computed are no hits"
