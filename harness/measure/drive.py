@@ -9,16 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from harness.measure.outcome import INFO, Limits, Status, StoppedBy, TracePoint
+from harness.measure.outcome import INFO, DualBound, Limits, Status, StoppedBy, TracePoint
 from harness.measure.scored import FreeModel, Scored, Weights
-from harness.measure.trace import TracePlan, certificate_of, claims, copied_model
+from harness.measure.trace import Dual, TracePlan, certificate_of, claims, copied_model
+from harness.problems.certificate import UNKNOWN_ROUNDING
 from harness.problems.problem import Problem
 from harness.solver.protocol import NOT_DONE, Iterate, Solver, why_target_ignored, with_arrays
 from harness.support import decimals
 from harness.support.errors import HarnessError, InvalidModel, PluginError
 from harness.support.printable import clean
-
-Dual = tuple[Any, float]  # coefficients, (n,), and intercept
 
 _NEVER = float("inf")
 _TRACE_INFO = (200, 5000)  # largest number of entries and characters of the info of a trace point
@@ -92,8 +91,9 @@ def drive(
     limits: Limits | None = None,
     plan: TracePlan | None = None,
     *,
-    observer: Callable[[TracePoint, Dual | None], None] = lambda *_: None,
+    observer: Callable[[TracePoint, Dual | Scored | None], None] = lambda *_: None,
     plain: Problem | None = None,
+    bound: DualBound | None = None,
     stopped: Callable[[], None] = lambda: None,
     clocks: Clocks | None = None,
 ) -> Outcome:
@@ -103,8 +103,9 @@ def drive(
     ----------
     plan : when trace points are due; None for no trace (a target gap needs one)
     observer : called with each trace point when it is taken, so that a killed run leaves its trace, and with a copy of its
-        coefficients and intercept; None if a certificate of the model would cost too much
+        model; None if a certificate of the model would cost too much
     plain : the same problem with an uncounted kernel, for certificates of the target gap; None: ``problem``
+    bound : a certified dual value of the problem, with which a model that is no dual solution may meet the target gap
     stopped : called when the last model is copied, before the solver's generator is closed
 
     Raises
@@ -113,7 +114,7 @@ def drive(
     InvalidModel : the last model is invalid.
     Exceptions of the solver propagate.
     """
-    driven = _Drive(solver, problem, limits or Limits(), plan, plain or problem, observer, clocks or Clocks())
+    driven = _Drive(solver, problem, limits or Limits(), plan, plain or problem, observer, clocks or Clocks(), bound)
     return driven.run(rng, stopped)
 
 
@@ -132,7 +133,7 @@ _End = tuple[Status, StoppedBy, str]
 class _Drive:
     """The state of one drive.
 
-    reached : whether the certificate of the last trace point meets the target
+    reached : the sentence that ends the run, if the certificate of the last trace point meets the target; else empty
     due : series of trace points -> value at which the next one is due
     excess : seconds outside the solver that count towards the time limit, minus those inside it that do not
     """
@@ -142,10 +143,11 @@ class _Drive:
     limits: Limits
     plan: TracePlan | None
     plain: Problem
-    observer: Callable[[TracePoint, Dual | None], None]
+    observer: Callable[[TracePoint, Dual | Scored | None], None]
     clocks: Clocks
+    bound: DualBound | None = None
     trace: list[TracePoint] = field(default_factory=list)
-    reached: bool = False
+    reached: str = ""
     cpu_began: float = 0.0
     host_cpu: float = 0.0
     excess: float = 0.0
@@ -259,9 +261,20 @@ class _Drive:
         )
         model = copied_model(problem, iterate, support or 0, plan.certificate_values)
         if model is not None and self.limits.target_gap is not None:
-            self.reached = certificate_of(self.plain, *model).meets(self.limits.target_gap)
+            self.reached = self._meets(model, self.limits.target_gap)
         self.trace.append(point)
         self.observer(point, model)
+
+    def _meets(self, model: Dual | Scored, target: float) -> str:
+        """Return how the run was stopped if a model meets the target gap, else an empty text."""
+        stopped = "stopped by the host at "
+        if isinstance(model, tuple):
+            met = certificate_of(self.plain, *model).meets(target)
+            return f"{stopped}the target gap of {decimals.target(target)}" * met
+        distance = None if self.bound is None else self.bound.suboptimality(self.plain, model.primal(self.plain))
+        if self.bound is None or distance is None or not -UNKNOWN_ROUNDING <= distance <= target:
+            return ""
+        return f"{stopped}a suboptimality of {decimals.target(target)}, with the dual of {self.bound.of}"
 
     def _check(self, iterate: Iterate) -> None:
         """Raise PluginError if ``done`` is no truth value or ``info`` is no mapping."""
@@ -298,8 +311,7 @@ class _Drive:
         if yields >= self.most_yields:
             return Status.BUDGET, StoppedBy.ITERATIONS, f"stopped at the budget of {limits.iteration_limit} iterations"
         if self.reached:
-            target = decimals.target(limits.target_gap or 0.0)
-            return Status.OK, StoppedBy.TARGET, f"stopped by the host at the target gap of {target}"
+            return Status.OK, StoppedBy.TARGET, self.reached
         return None
 
     def _solver_end(self, last: Iterate, seconds: float, cpu_seconds: float) -> _End:

@@ -8,13 +8,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING, Any
 from typing import Annotated as A  # noqa: N817  a field is one line
-from typing import Any
 
 import msgspec
 from msgspec import Meta
 
 from harness.support.printable import LARGEST, clean
+
+if TYPE_CHECKING:
+    from harness.problems.problem import Problem
 
 Number = float | None
 Seconds = A[float, Meta(ge=0.0)] | None
@@ -99,6 +102,21 @@ class Limits:
 
 
 NO_LIMITS = Limits()
+
+
+class DualBound(msgspec.Struct, frozen=True):
+    """A certified dual value of a problem, which bounds the optimum for the models of other solvers too.
+
+    value : in the units of the formulation, without what rounding may have added
+    of : whose it is: ``smo-block, run of 2026-11-29``
+    """
+
+    value: A[float, Meta(ge=-1e308, le=1e308)]
+    of: str
+
+    def suboptimality(self, problem: type[Problem] | Problem, primal: float | None) -> float | None:
+        """Return how far a model with a primal value is from the optimum at most, see `Problem.suboptimality`."""
+        return None if primal is None else problem.suboptimality(primal, self.value)
 
 
 class TracePoint(msgspec.Struct, omit_defaults=True):

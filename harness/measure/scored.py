@@ -118,6 +118,13 @@ class Weights:
             return Certificate()
         return problem.certify_weights(self.weights, self.intercept)
 
+    def primal(self, problem: Problem) -> float | None:
+        """Return the primal value of the model; None if the formulation has none of it, as of weights over features."""
+        if self.features is not None or not problem.kernel.is_linear:
+            return None
+        squared, scores = float(self.weights @ self.weights), self.scores(problem.kernel, problem.kernel.points)
+        return _primal(problem, squared, scores - self.intercept, self.intercept).primal
+
 
 @dataclass(frozen=True)
 class FreeModel:
@@ -173,16 +180,27 @@ class FreeModel:
 
         Return an empty certificate if the formulation has no primal value of the model, or if it takes too many kernel values.
         """
-        if (self.intercept and not problem.has_bias) or len(self.own_coef) * self.support > _MAX_VALUES:
+        if len(self.own_coef) * self.support > _MAX_VALUES:
             return Certificate()
         scores, squared = train - self.intercept, 0.0
         if self.own is not None:
             squared = float(self.own_coef @ (self.scores(problem.kernel, self.own) - self.intercept))
-        squared = max(0.0, squared + float(self.coef @ scores))
-        return Certificate.of_primal(problem.primal_of(Bounded.exact(squared), Bounded.exact(scores), self.intercept))
+        return _primal(problem, max(0.0, squared + float(self.coef @ scores)), scores, self.intercept)
+
+    def primal(self, problem: Problem) -> float | None:
+        """Return the primal value of the model; None if the formulation has none."""
+        return self.certificate(problem, self.scores(problem.kernel, problem.kernel.points)).primal
 
 
 Scored = Weights | FreeModel
+
+
+def _primal(problem: Problem, squared: float, scores: Vector, intercept: float) -> Certificate:
+    """Return the certificate with the primal value of f(x_i) = scores_i + intercept, empty if the problem has no bias."""
+    if intercept and not problem.has_bias:
+        return Certificate()
+    with np.errstate(all="ignore"):
+        return Certificate.of_primal(problem.primal_of(Bounded.exact(squared), Bounded.exact(scores), intercept))
 
 
 def no_gap(form: str, formulation: type[Problem], *, linear: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from dataclasses import dataclass, fields
@@ -10,13 +11,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from harness.measure.outcome import TracePoint
+from harness.measure.scored import FreeModel, Scored, Weights
 from harness.problems.problem import FEASIBLE, Certificate, Problem
+from harness.support.errors import InvalidModel
 from harness.support.printable import bounded
 
 if TYPE_CHECKING:
     from harness.solver.protocol import Iterate
     from harness.support.arrays import Vector
 
+Dual = tuple[Any, float]  # coefficients, (n,), and intercept
 _CERTIFIED = {figure.name for figure in fields(Certificate)}
 FIGURES = tuple(name for name in TracePoint.__struct_fields__ if name in _CERTIFIED)
 """Names of the figures of a certificate in a trace point."""
@@ -51,18 +55,32 @@ class TracePlan:
         return float(first * 10.0 ** (step / per_decade))
 
 
-def copied_model(problem: Problem, iterate: Iterate, support: int, most_values: int) -> tuple[Vector, float] | None:
-    """Return copies of the coefficients and the intercept of a dual solution; None for another model.
+def copied_model(problem: Problem, iterate: Iterate, support: int, most_values: int) -> Dual | Scored | None:
+    """Return copies of the coefficients and the intercept of a dual solution, or another model whose primal value is known.
 
-    Return None also if the coefficients are not n finite numbers, or if a certificate takes more than ``most_values`` kernel
-    values.
+    Return None if the model is invalid, or if a certificate takes more than ``most_values`` kernel values.
     """
-    if iterate.dual_coef is None or problem.certificate_cost(support) > most_values:
+    if iterate.dual_coef is None:
+        return _copied_scored(problem, iterate, support, most_values)
+    if problem.certificate_cost(support) > most_values:
         return None
     coef, intercept = np.array(iterate.dual_coef, dtype=np.float64), float(iterate.intercept)
     if coef.shape != (problem.n,) or not np.isfinite(coef).all() or not math.isfinite(intercept):
         return None
     return coef, intercept
+
+
+def _copied_scored(problem: Problem, iterate: Iterate, support: int, most_values: int) -> Scored | None:
+    """Return a copy of a model that is no dual solution if the formulation compares its primal value with duals of others."""
+    extra = np.size(iterate.free_coef) - problem.n if iterate.free_coef is not None else 0
+    if not problem.bounded_from or iterate.features is not None or (problem.n + extra) * max(1, support) > most_values:
+        return None
+    with contextlib.suppress(InvalidModel):
+        if iterate.free_coef is not None:
+            return FreeModel.checked(problem.kernel, iterate.free_coef, iterate.extra_points, iterate.intercept)
+        if iterate.weights is not None and problem.kernel.is_linear:
+            return Weights.checked(problem.kernel, iterate.weights, iterate.intercept)
+    return None
 
 
 def certificate_of(problem: Problem, coef: Vector, intercept: float) -> Certificate:

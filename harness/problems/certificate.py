@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _USELESS = 0.25  # rounding of a relative gap, as a fraction of max(1, gap), above which the gap is undecidable
 _FINE_SHARE = 1e-2  # rounding of a relative gap, as a fraction of the gap, that is tolerated
 _FINE = 1e-10  # rounding of a relative gap that is always tolerated
-_UNKNOWN_ROUNDING = 1e-6  # assumed rounding of a relative gap without a bound
+UNKNOWN_ROUNDING = 1e-6  # assumed rounding of a relative gap without a bound
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class Certificate:
         A formulation whose models may be better than the optimum (because they give up more points) has a relative gap of 0
         for them.
         """
-        rounding = _UNKNOWN_ROUNDING if self.gap_rounding is None else self.gap_rounding
+        rounding = UNKNOWN_ROUNDING if self.gap_rounding is None else self.gap_rounding
         if self.relative_gap is not None and self.relative_gap < -rounding:
             return True
         if self.margin_lower is None or self.margin_upper is None or self.relative_gap == 0.0:

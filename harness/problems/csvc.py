@@ -44,6 +44,7 @@ class CSVC(Problem):
     constraints = "0 <= y_i dual_coef_i <= C_i and sum dual_coef = 0"
     laws = Laws(doubled={"C": 0.5}, scaled={"C": -1}, objective=-1)
     per_point = ("upper",)
+    bounded_from = "below"
     bounds_weights = True
     C = setting("C", "The common price C before class weights.")
 

@@ -41,6 +41,7 @@ class HardMargin(Problem):
     parameter_class: ClassVar[type] = NoParameters
     constraints = "y_i dual_coef_i >= 0, summing to 1 over each class"
     laws = Laws(doubled={}, objective=1)
+    bounded_from = "above"
     has_core_set = True
     caps: tuple[float, float] = (1.0, 1.0)  # upper bounds of u_i (positives) and v_j (negatives); 1 for full hulls
 

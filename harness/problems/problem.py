@@ -8,7 +8,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -121,6 +121,9 @@ class Problem(ABC):
     checks_zero_norm: ClassVar[bool] = True  # whether the certificate must decide if w = 0 despite rounding
     per_point: ClassVar[tuple[str, ...]] = ()  # further per-point arguments of the constructor, (n,)
     has_gap: ClassVar[bool] = True  # False if there is no optimum, or no bound of it
+    # side on which the dual value of any feasible point bounds the optimum of the primal: "below" if the primal is minimised, "above"
+    # if it is maximised; empty: a dual value says nothing of other models, as where the problem is not convex
+    bounded_from: ClassVar[Literal["", "below", "above"]] = ""
     bounds_weights: ClassVar[bool] = False  # whether a linear model of weights has a gap too, see dual_point()
     has_core_set: ClassVar[bool] = False  # True for hulls: their certificate is a margin, see measure/core_set.py
 
@@ -339,6 +342,19 @@ class Problem(ABC):
         Both are without the kernel's ridge, whose part of the primal follows from the scores.
         """
         return None
+
+    @classmethod
+    def suboptimality(cls, primal: float, dual: float) -> float | None:
+        """Return how far a primal value is from the optimum at most, by the dual value of any feasible point of the problem.
+
+        It is (P - D) / |P| of a minimised primal, and (D - P) / D of a maximised one: the relative gap of a model with both
+        values. None if :attr:`bounded_from` is empty, or if the scale is 0 and the values differ.
+        """
+        distance = dual - primal if cls.bounded_from == "above" else primal - dual
+        scale = abs(dual if cls.bounded_from == "above" else primal)
+        if not cls.bounded_from or not scale:
+            return 0.0 if cls.bounded_from and not distance else None
+        return distance / scale
 
     def dual_of(self, dual_coef: Vector, model: Expansion) -> Bounded:
         """Return the dual value of coefficients."""

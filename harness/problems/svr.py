@@ -45,6 +45,7 @@ class EpsSVR(Problem):
     parameter_class = EpsSVRParameters
     constraints = "|dual_coef_i| <= C and sum dual_coef = 0"
     laws = Laws(doubled={"C": 0.5}, scaled={"C": -1}, objective=-1)
+    bounded_from = "below"
     bounds_weights = True
     C = setting("C", "The price of an error beyond the tube.")
     epsilon = setting("epsilon", "Half the width of the tube.")

@@ -25,9 +25,10 @@ from harness.datasets.dataset import Dataset
 from harness.kernels.checks import check_same_values, reasons_against
 from harness.measure.core_set import CoreSetCertificate, core_set_certificate
 from harness.measure.metrics import accuracy
-from harness.measure.outcome import Status, TracePoint
+from harness.measure.outcome import DualBound, Status, TracePoint
 from harness.measure.scored import Scored, Weights, no_gap
 from harness.measure.trace import FIGURES, TracePlan, certificate_of
+from harness.problems.certificate import UNKNOWN_ROUNDING
 from harness.problems.problem import Certificate, CertifiedRun, Problem
 from harness.registry.discovery import Registry, load_registry, share_registry
 from harness.run import allowed, messages
@@ -76,11 +77,14 @@ class _Fit:
 class RunCertifier:
     """Certifies and scores the models of one run.
 
+    bound : a certified dual value of its problem, for models that have none
     faults : sentences, of what cost a figure and not the run
     """
 
-    def __init__(self, spec: messages.RunSpec, dataset: Dataset, registry: Registry) -> None:
-        self.spec, self.dataset, self.registry = spec, dataset, registry
+    def __init__(
+        self, spec: messages.RunSpec, dataset: Dataset, registry: Registry, bound: DualBound | None = None
+    ) -> None:
+        self.spec, self.dataset, self.registry, self.bound = spec, dataset, registry, bound
         self.faults: list[str] = []
 
     @contextlib.contextmanager
@@ -115,7 +119,7 @@ class RunCertifier:
         product : K coef, (n,), of a dual solution; None: it is computed
         tolerated_rounding : see :meth:`Problem.certify`
         """
-        kernel, of, run = problem.kernel, "", None
+        kernel, of, run, distance = problem.kernel, "", None, None
         scores: Callable[[Any], Vector]
         if isinstance(model, _Dual):
             coef, intercept = model.coef, model.intercept
@@ -132,26 +136,39 @@ class RunCertifier:
             if not of and certificate.primal is None:
                 of = f"weights with an intercept for {problem.name}, which has none"
             sizes = {} if isinstance(model, Weights) else self._sizes(targets, model.coef, model.own_coef)
-        fields = certificate.as_dict() | sizes | self._missed(certificate, of)
+            distance = None if self.bound is None else self.bound.suboptimality(problem, certificate.primal)
+            if certificate.primal is not None and problem.bounded_from and certificate.relative_gap is None:
+                of = of and f"{of}, and no dual bound of this problem is known"
+        fields = certificate.as_dict() | sizes | self._missed(certificate, distance, of)
+        if self.bound is not None and distance is not None:
+            fields |= {"suboptimality": distance, "best_dual": self.bound.value, "best_dual_of": self.bound.of}
         fields["core_set_size"] = sizes.get("support_vectors")
         fields["train_accuracy"] = self._accuracy(targets, train, "train")
         return _Fit(fields, scores, run)
 
-    def _missed(self, certificate: Certificate, of: str) -> dict[str, Any]:
-        """Return status and reason where the certificate contradicts itself, or does not show the requested gap.
+    def _missed(self, certificate: Certificate, distance: float | None, of: str) -> dict[str, Any]:
+        """Return status and reason where the certificate contradicts itself or a dual, or does not show the requested gap.
 
+        distance : suboptimality of a model that is no dual solution, by the dual of another run
         of : of what no gap can be certified, where there is a reason to say so
         """
+        if self.bound is not None and distance is not None and distance < -UNKNOWN_ROUNDING:
+            values = f"its primal value {certificate.primal:.10g} contradicts the certified dual value {self.bound.value:.10g}"
+            reason = f"{values} of {self.bound.of}, beyond rounding; check the formulation and the kernel."
+            return {"status": Status.INVALID, "reason": reason}
         target, gap = self.spec.limits.target_gap, certificate.relative_gap
         if certificate.contradicts_itself:
             bounds = "its bounds of the margin cross" if gap is None else f"a relative gap of {decimals.gap(gap)}"
             reason = f"{bounds}, beyond rounding; check the formulation and the kernel."
             return {"status": Status.INVALID, "reason": f"the certificate contradicts itself: {reason}"}
-        if target is None or certificate.meets(target):
+        if target is None or certificate.meets(target) or (distance is not None and distance <= target):
             return {}
         reason = f"no gap can be certified{of and f' of {of}'}"
         if gap is not None:
             reason = f"the certified relative gap is {decimals.above(gap, target)}, above {decimals.target(target)}"
+        elif self.bound is not None and distance is not None:
+            above = f"{decimals.above(distance, target)}, above {decimals.target(target)}"
+            reason = f"its suboptimality, with the dual of {self.bound.of}, is {above}"
         return {"status": Status.MISSED, "reason": certificate.undecidable or reason}
 
     def _invalid(self, error: Exception) -> dict[str, Any]:
@@ -255,24 +272,34 @@ class RunCertifier:
         if not point.model:
             return claimed
         model, after = messages.Model.unpacked(point.model), self._after(problem, queried[: point.queried])
+        if model.dual_coef is None:
+            scored = model.opened(problem.kernel)
+            further = {
+                "primal": scored.primal(problem),
+                **self._trace_scores(problem, scored.support or 1, partial(scored.scores, problem.kernel)),
+            }
+            return msgspec.structs.replace(claimed, **further)
         coef, intercept = model.coefficients(problem.n), model.intercept
         if problem.queries_targets:
             after.checked(coef, intercept)  # nothing can be known of a target that is queried later
         certificate = certificate_of(after, coef, intercept)
         computed = {name: value for name in FIGURES if (value := getattr(certificate, name)) is not None}
-        computed |= self._sizes(self.dataset.y_train, coef) | self._trace_scores(problem, coef, intercept)
+        computed |= self._sizes(self.dataset.y_train, coef)
+        computed |= self._trace_scores(
+            problem, int(np.count_nonzero(coef)), partial(problem.scores_new, coef, intercept)
+        )
         computed.pop("metrics_better", None)
         return msgspec.structs.replace(claimed, **computed)
 
-    def _trace_scores(self, problem: Problem, coef: Any, intercept: float) -> dict[str, Any]:
+    def _trace_scores(self, problem: Problem, support: int, scores_of: Callable[[Any], Vector]) -> dict[str, Any]:
         """Return the test accuracy of a trace point where it is cheap, and where targets are queried all metrics."""
         dataset, queries = self.dataset, problem.queries_targets
-        values = len(dataset.y_test) * int(np.count_nonzero(coef))
+        values = len(dataset.y_test) * support
         # of one class a model has no support, and is a point of the learning curve all the same
         least = 0 if queries and len(dataset.y_test) else 1
         if dataset.task != "classification" or not least <= values <= TracePlan.certificate_values:
             return {}
-        scores = problem.scores_new(coef, intercept, dataset.x_test)
+        scores = scores_of(dataset.x_test)
         if queries:
             return self._test_scores(scores)
         return {"test_accuracy": self._accuracy(dataset.y_test, scores, "test")}
@@ -438,7 +465,7 @@ class Certifier:
             registries = [registry for registry in (self.installed, bench.registry) if registry is not None]
             for registry in registries:
                 registry.used.clear()
-            run = RunCertifier(spec, bench.dataset(spec), bench.registry)
+            run = RunCertifier(spec, bench.dataset(spec), bench.registry, request.bound)
             if solved.model or solved.kernel_sample is not None:  # a run that was killed has neither
                 check_same_values(spec.kernel, bench.kernel_sample(spec), solved.kernel_sample)
             if spec.path is None:

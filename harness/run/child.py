@@ -21,7 +21,7 @@ from harness.kernels.counter import Counter
 from harness.kernels.points import is_mapped, sum_of_words
 from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Clocks, Outcome, drive
-from harness.measure.outcome import INFO, Limits, Status, StoppedBy, TracePoint
+from harness.measure.outcome import INFO, DualBound, Limits, Status, StoppedBy, TracePoint
 from harness.measure.path_drive import drive_path
 from harness.measure.trace import TracePlan
 from harness.problems.problem import Problem
@@ -64,6 +64,7 @@ class ChildRun:
     largest : most bytes of a message of the child
     only_compile : whether the child ends behind the warm-up
     yields : of the first fit; 0 of a path
+    bound : a certified dual value of the problem, for models that have none
     """
 
     spec: RunSpec
@@ -75,6 +76,7 @@ class ChildRun:
     largest: int
     only_compile: bool
     yields: int = 0
+    bound: DualBound | None = None
 
     def body(self, emit: Emit, receive: messages.Receive) -> None:
         """Measure the run in the process of its solver."""
@@ -120,7 +122,7 @@ class ChildRun:
         clocks = _Clocks(compilation, self.factory.client, spec.limits.time_limit, spec.threads)
         try:
             if path is None:
-                outcome = _drive(spec, solver, problem, plain, clocks, emit)
+                outcome = _drive(self, problem, plain, clocks, emit)
                 claims, self.yields = _claims(outcome), outcome.yields
                 _add_counts(claims, solver, problem.kernel.counter)
                 if outcome.info_cut:
@@ -262,15 +264,16 @@ class _Clocks(Clocks):
         return 0.0 if self.limit is None else allowed.overtime(self.limit, self.beside(seconds) - queries, queries)
 
 
-def _drive(spec: RunSpec, solver: Solver, problem: Problem, plain: Problem, clocks: _Clocks, emit: Emit) -> Outcome:
+def _drive(run: ChildRun, problem: Problem, plain: Problem, clocks: _Clocks, emit: Emit) -> Outcome:
     """Drive the solver on one problem, and send each trace point as it is taken."""
 
     def observe(point: TracePoint, model: Any) -> None:
-        emit(messages.Point(point, clocks.beside(point.seconds), Model.dual(*model).packed() if model else b""))
+        packed = Model.of(model).packed() if model else b""
+        emit(messages.Point(point, clocks.beside(point.seconds), packed))
 
     return drive(
-        solver, problem, np.random.default_rng(spec.seed), spec.limits, TracePlan(),
-        plain=plain, observer=observe, stopped=lambda: emit(messages.ModelCopied()), clocks=clocks,
+        run.solver, problem, np.random.default_rng(run.spec.seed), run.spec.limits, TracePlan(),
+        plain=plain, bound=run.bound, observer=observe, stopped=lambda: emit(messages.ModelCopied()), clocks=clocks,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from harness.datasets.validation import load
 from harness.measure.outcome import Status, StoppedBy
 from harness.registry.discovery import Registry
 from harness.registry.plugin_files import digest
+from harness.run.dual_bounds import DualBounds, Turns, lacks_dual, missed_for_want_of_dual
 from harness.run.environments import own_versions
 from harness.run.messages import Event, Progress, Runner, RunsEnded, RunSpec, RunStarted, data_key
 from harness.run.plan import Study, plan
@@ -73,6 +74,7 @@ class Driver:
         planned = plan(self.study, self.registry, self.datasets)
         self.specs = [replace(spec, data_sha256=self.datasets[spec.data_key].sha256) for spec in planned]
         self.records: dict[int, Record] = {}
+        self.bounds = DualBounds(self.registry)
         self.failed_hooks: set[tuple[str, str]] = set()  # (plugin, hook)
         self._versions = functools.cache(lambda requires: {**versions(), **own_versions(requires)})
         self._key = functools.cache(self._compute_key)
@@ -110,6 +112,7 @@ class Driver:
         if not (self.study.store or default_store()).exists():
             return self._runnable({})
         with StoreReader(self.study.store) as store:
+            self._read_bounds(store)
             self._known = functools.cache(functools.partial(self._stored, store))
             return self._runnable(self._stored_on(machine()["id"]))
 
@@ -119,11 +122,12 @@ class Driver:
 
     def _run(self, store: Store) -> None:
         self._known = functools.cache(functools.partial(self._stored, store))
-        runner: Runner = LocalRunner(self.specs, self.study, self.reading_seconds)
+        self._read_bounds(store)
+        runner: Runner = LocalRunner(self.specs, self.study, self.reading_seconds, self.bounds)
         if self.study.executor and self._runnable(self._stored_on(machine()["id"])):  # else no engine is needed
             from harness.run.node_runner import NodeRunner
 
-            runner = NodeRunner(self.specs, self.study, self.registry, self.on_note)
+            runner = NodeRunner(self.specs, self.study, self.registry, self.bounds, self.on_note)
         try:
             self.records |= runner.reusable(functools.cache(self._stored_on))
             self.on_planned(self.specs, len(self.records))
@@ -136,7 +140,7 @@ class Driver:
             for index in refused:
                 self._handle(store, RunStarted(index))
             self._handle(store, RunsEnded(refused, machine()))
-            for event in runner.run([i for i in missing if i not in refused]):
+            for event in runner.run(self._turns.in_order(i for i in missing if i not in refused)):
                 self._handle(store, event)
             repeats = Repeats(self.specs) if self.study.repeat is None else None
             while repeats is not None and (again := repeats.due(self.records)):
@@ -174,11 +178,20 @@ class Driver:
                 known = {i: record for i in records if (record := self._known(i, place["id"]))}
                 ended = {i: known.get(i) or self._completed(i, record, place) for i, record in records.items()}
                 self.records |= ended
+                for record in ended.values():
+                    self.bounds.note(record)
                 store.append(*(record for i, record in ended.items() if i not in known))
                 for index, record in ended.items():
                     if index not in known:
                         self._call_hooks("harness_run_finished", record=dict(record))
                     self.on_finished(record, index in known)
+
+    def _read_bounds(self, store: StoreReader) -> None:
+        """Take in the dual values that the store has of problems with runs that make none."""
+        self._turns = Turns(self.specs, self.study, self.registry)
+        for sha256 in {spec.data_sha256 for spec in self.specs if lacks_dual(spec, self.registry)}:
+            for record in store.of_data(sha256):
+                self.bounds.note(record)
 
     # -- which rows of the store stand for a run -------------------------------------------------------
 
@@ -193,6 +206,11 @@ class Driver:
         if self.study.fresh or _refusal(spec) or (record := self._newest(store, self._key(index, machine_id))) is None:
             return None
         notes = dict(self.datasets[spec.data_key].notes) or None
+        formulation = self.registry.formulations.get(spec.formulation)
+        if formulation is not None and missed_for_want_of_dual(
+            record, self.bounds.of_run(spec), formulation, expected=self._turns.expects_dual(index)
+        ):
+            return None
         # the same content may have been measured from a file of other names, and for another study
         for row in (record, *record.cells):
             row.update(dataset=spec.dataset, data_notes=notes, study=self.study.sha256, reused=True)

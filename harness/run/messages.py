@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple, Protocol
 import msgspec
 import numpy as np
 
-from harness.measure.outcome import NO_LIMITS, Limits, TracePoint
+from harness.measure.outcome import NO_LIMITS, DualBound, Limits, TracePoint
 from harness.measure.scored import CosineFeatures, FreeModel, Weights
 from harness.run.channel import BrokenStream, Busy, decode, encode
 from harness.run.record import CertifiedFigures, Claims, Record
@@ -140,8 +140,10 @@ class Model(_Part, frozen=True):
         return cls(intercept, support, dual_coef[support])
 
     @classmethod
-    def of(cls, model: Weights | FreeModel) -> Model:
-        """Return the model of weights, or of an expansion that is no dual solution."""
+    def of(cls, model: tuple[Any, float] | Weights | FreeModel) -> Model:
+        """Return the model of coefficients and an intercept, of weights, or of an expansion that is no dual solution."""
+        if isinstance(model, tuple):
+            return cls.dual(*model)
         if isinstance(model, Weights):
             given = model.features
             features = None if given is None else (given.directions, given.offsets)
@@ -212,10 +214,15 @@ class Model(_Part, frozen=True):
 
 
 class Run(_Part, frozen=True):
-    """To a worker: measure this run; ``warm_worker`` : before it the worker may run the solver's warm-up in its process."""
+    """To a worker: measure this run.
+
+    warm_worker : before it the worker may run the solver's warm-up in its process
+    bound : a dual value of the problem, for models that have none
+    """
 
     spec: RunSpec
     warm_worker: bool = True
+    bound: DualBound | None = None
 
 
 class Prepare(_Part, frozen=True):
@@ -336,10 +343,11 @@ class RunResult(_Part, frozen=True):
 
 
 class Certify(_Part, frozen=True):
-    """To the certifier: certify and score what came of this run."""
+    """To the certifier: certify and score what came of this run; ``bound`` : a dual value of the problem."""
 
     spec: RunSpec
     solved: ToCertify
+    bound: DualBound | None = None
 
 
 class Certified(_Part, frozen=True):

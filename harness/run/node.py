@@ -20,13 +20,16 @@ from weakref import WeakSet
 import msgspec
 
 from harness.datasets.validation import load
+from harness.measure.outcome import DualBound
 from harness.registry.discovery import Registry, load_registry
 from harness.registry.plugin_files import source_sha256
 from harness.run.channel import decode, encode, frame, unframe
+from harness.run.dual_bounds import DualBounds
 from harness.run.environments import own_versions
 from harness.run.host_process import numba_cache_folder
 from harness.run.messages import RunSpec
 from harness.run.pool import ProcessPool
+from harness.run.record import Record
 from harness.support.errors import HarnessError
 from harness.support.machine import machine, versions
 
@@ -81,6 +84,7 @@ class Task(msgspec.Struct, frozen=True):
     expected : what the driver has; a node that differs runs nothing
     requires : of the solvers, each a list that says in which environment its workers run
     runs : encoded list of `RunSpec`, which is decoded when the code is known to be the same; empty: nothing is run
+    bounds : the best dual bound known of their problems, by key, see `harness.run.dual_bounds`
     """
 
     expected: EnvironmentFingerprint
@@ -88,6 +92,7 @@ class Task(msgspec.Struct, frozen=True):
     requires: list[tuple[str, ...]] = []
     memory_limit: int | None = None
     runs: bytes = b""
+    bounds: dict[str, DualBound] = {}
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -120,8 +125,11 @@ def run_task(task: bytes, node: str = "") -> bytes:
         if pool not in _prepared:  # the first block has all solvers
             pool.prepare(specs, reading, lambda _: None)
             _prepared.add(pool)
-        began = monotonic()
-        records = [pool.run(spec, reading[spec.data_key]) for spec in specs]
+        began, records = monotonic(), list[Record]()
+        bounds = DualBounds(_registry(_code(request)), request.bounds)
+        for spec in specs:
+            records.append(pool.run(spec, reading[spec.data_key], bounds.of_run(spec)))
+            bounds.note_run(spec, records[-1])
         seconds = monotonic() - began
     rows = [[dict(row) for row in (record, *record.cells)] for record in records]
     return frame(msgspec.structs.replace(answer, seconds=seconds, rows=rows))

@@ -24,6 +24,7 @@ from harness.measure.outcome import Status, StoppedBy
 from harness.registry.discovery import Registry
 from harness.run import executors, node
 from harness.run.channel import encode, frame, unframe
+from harness.run.dual_bounds import DualBounds
 from harness.run.messages import Event, Progress, RunsEnded, RunSpec, RunStarted, Stored
 from harness.run.node import Answer, EnvironmentFingerprint, Task
 from harness.run.plan import Study, block_numbers
@@ -42,6 +43,7 @@ _ANSWER_SECONDS = 5.0  # seconds after which it is said that no node has answere
 class NodeRunner:
     """Runs on the nodes of an executor.
 
+    bounds : the best dual bounds known, which go with the runs
     note : called with a sentence on the nodes
 
     Raises
@@ -49,8 +51,16 @@ class NodeRunner:
     UsageError : the executor cannot be opened.
     """
 
-    def __init__(self, specs: Sequence[RunSpec], study: Study, registry: Registry, note: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        specs: Sequence[RunSpec],
+        study: Study,
+        registry: Registry,
+        bounds: DualBounds,
+        note: Callable[[str], None],
+    ) -> None:
         self.specs, self.study, self.url, self.note = list(map(_located, specs)), study, study.executor, note
+        self._bounds = bounds
         self._block_numbers = block_numbers(self.specs, study)
         requires = sorted({spec.requires for spec in self.specs})
         plugins = sorted({name for spec in self.specs for name in (spec.plugin, *spec.trusted)})
@@ -201,7 +211,10 @@ class NodeRunner:
     def _send(self, runs: list[int]) -> None:
         specs = [self.specs[index] for index in runs]
         expected = msgspec.structs.replace(self._task.expected, data=self._data(runs))
-        task = msgspec.structs.replace(self._task, expected=expected, runs=encode(specs))
+        bounds = {
+            key: bound for spec in specs if (bound := self._bounds.known.get(key := self._bounds.key(spec.as_dict())))
+        }
+        task = msgspec.structs.replace(self._task, expected=expected, runs=encode(specs), bounds=bounds)
         preferred, usable = self._preferred.get(runs[0]), self._machines.keys() - self._left_out.keys()
         nodes = [name for name in usable if self._machines[name]["id"] == preferred]
         future = self.executor.submit(node.run_task, frame(task), nodes)

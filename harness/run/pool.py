@@ -14,7 +14,7 @@ from time import monotonic
 
 import msgspec
 
-from harness.measure.outcome import FAILED, MEASURED, Status, StoppedBy
+from harness.measure.outcome import FAILED, MEASURED, DualBound, Status, StoppedBy
 from harness.run import allowed
 from harness.run.environments import environment_of
 from harness.run.host_process import Late, Process, WorkerDied, variables
@@ -80,14 +80,15 @@ class ProcessPool:
                 if name in self._processes:
                     self._close(name)
 
-    def run(self, spec: RunSpec, reading_seconds: float = 0.0) -> Record:
+    def run(self, spec: RunSpec, reading_seconds: float = 0.0, bound: DualBound | None = None) -> Record:
         """Carry out a run and certify its model, which all end in time; see :mod:`harness.run.allowed`.
 
         reading_seconds : what it took to read the run's data before
+        bound : a certified dual value of its problem, for models that have none
         """
         beginning = allowed.beginning(spec.limits.time_limit, reading_seconds)
         try:
-            ended = self._ended(spec, beginning)
+            ended = self._ended(spec, beginning, bound)
         except WorkerDied as error:
             if self.stop.is_set():
                 raise
@@ -103,7 +104,7 @@ class ProcessPool:
             return self._path(spec, spec.path, ended, beginning, reading_seconds)
         certified = Certified(CertifiedFigures())
         if solved.model or solved.points:
-            certified = self._certified(spec, solved, beginning)
+            certified = self._certified(spec, solved, beginning, bound)
         return certified_record(claims, certified.figures)
 
     def _path(self, spec: RunSpec, grid: Grid, ended: RunResult, beginning: float, reading_seconds: float) -> Record:
@@ -123,14 +124,14 @@ class ProcessPool:
             refit.update(spec.cell_entries(chosen["best"], None), shared_seconds=0.0)
         return summary(grid, run, cells, refit, chosen)
 
-    def _ended(self, spec: RunSpec, beginning: float) -> RunResult:
+    def _ended(self, spec: RunSpec, beginning: float, bound: DualBound | None) -> RunResult:
         """Return what a worker made of a run. One that dies or hangs before the run begins is replaced once."""
         for may_retry in (True, False):
             worker = self._process(spec.worker, spec)
             self._process(_CERTIFIER, spec)  # it imports meanwhile
             warm_worker = spec.worker not in self._run_no_warm_up
             try:
-                ended: RunResult = worker.ask(Run(spec, warm_worker), beginning)
+                ended: RunResult = worker.ask(Run(spec, warm_worker, bound), beginning)
                 return ended
             except WorkerDied as error:
                 self._close(spec.worker)
@@ -142,7 +143,9 @@ class ProcessPool:
                 self._run_no_warm_up.add(spec.worker)
         raise AssertionError
 
-    def _certified(self, spec: RunSpec, solved: ToCertify, beginning: float) -> Certified:
+    def _certified(
+        self, spec: RunSpec, solved: ToCertify, beginning: float, bound: DualBound | None = None
+    ) -> Certified:
         """Return what the certifier computed. Where it dies, without the metrics, which may be the cause."""
         faults: list[str] = []
         of_plugins = not {"harness"}.issuperset(spec.trusted)
@@ -152,7 +155,7 @@ class ProcessPool:
             stated = tries.pop(0)
             certifier = self._process(_CERTIFIER, spec)
             try:
-                answer: Certified = certifier.ask(Certify(stated, solved), beginning, most)
+                answer: Certified = certifier.ask(Certify(stated, solved, bound), beginning, most)
                 answer.figures.faults = [*faults, *(answer.figures.faults or [])]
                 return answer
             except WorkerDied as error:

@@ -134,6 +134,11 @@ class CertifiedFigures(Ending, kw_only=True, omit_defaults=True):
     relative_gap: A[Number, "[ratio] the gap over the formulation's scale"] = None
     gap_rounding: A[Number, "[ratio] how much rounding may have moved relative_gap; None: unknown"] = None
     undecidable: A[Text, "why rounding leaves no gap to speak of, a sentence; empty: it leaves one"] = None
+    suboptimality: A[Number, "[ratio] bound of the distance to the optimum, by best_dual; of models without a dual"] = (
+        None
+    )
+    best_dual: A[Number, "[objective] certified dual value of another run of the problem, at certification"] = None
+    best_dual_of: A[Text, "the run that best_dual is of: its solver and day"] = None
     kkt_violation: A[Number, "[f(x)] largest violation of the optimality conditions"] = None
     feasibility_violation: A[Number, "[ratio] largest violation of the dual's constraints, over their scale"] = None
     epsilon: A[Number, "[ratio] the margin is at least (1 - epsilon) times the optimal one (hull formulations)"] = None

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from harness.run.dual_bounds import DualBounds, Turns
 from harness.run.host_process import WorkerDied, numba_cache_folder
 from harness.run.messages import Event, Progress, RunsEnded, RunSpec, RunStarted, Stored
 from harness.run.plan import Study
@@ -17,15 +18,21 @@ from harness.run.pool import ProcessPool
 from harness.run.record import Record
 from harness.support.machine import machine
 
+_POLL_SECONDS = 0.2  # seconds between two looks at whether the driver stopped, while a run waits for another one
+
 
 class LocalRunner:
     """Runs on this machine: job slots, which have a pool of processes and cores that no other slot uses."""
 
-    def __init__(self, specs: Sequence[RunSpec], study: Study, reading_seconds: Mapping[str, float]) -> None:
-        self.specs, self.study, self.reading_seconds = list(specs), study, reading_seconds
+    def __init__(
+        self, specs: Sequence[RunSpec], study: Study, reading_seconds: Mapping[str, float], bounds: DualBounds
+    ) -> None:
+        self.specs, self.study, self.reading_seconds, self.bounds = list(specs), study, reading_seconds, bounds
         self._pools: list[ProcessPool] = []
         self._events = queue.SimpleQueue[Event | BaseException | None]()
-        self._waiting = queue.SimpleQueue[int]()
+        self._waiting: list[int] = []
+        self._under_way = set[int]()
+        self._changed = threading.Condition()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -41,8 +48,8 @@ class LocalRunner:
         """Carry out runs, as many at the same time as the study has jobs. Called again, the processes are still there."""
         if not indices:
             return
-        for index in indices:
-            self._waiting.put(index)
+        self._waiting = list(indices)
+        self._turns = Turns(self.specs, self.study, self.bounds.registry)
         # daemons: a command that is interrupted again while it closes does not wait for them, and their processes end with it
         self._thread = threading.Thread(target=self._serve, args=(indices, numba_cache_folder()), daemon=True)
         self._thread.start()
@@ -83,12 +90,29 @@ class LocalRunner:
     def _run_slot(self, pool: ProcessPool) -> None:
         """Carry out runs one after another until none waits."""
         try:
-            while not self._stop.is_set():
-                spec = self.specs[index := self._waiting.get_nowait()]
+            while (index := self._next_run()) is not None:
+                spec = self.specs[index]
                 self._events.put(RunStarted(index))
-                record = pool.run(spec, self.reading_seconds[spec.data_key])
+                record = pool.run(spec, self.reading_seconds[spec.data_key], self.bounds.of_run(spec))
+                self.bounds.note_run(spec, record)
                 self._events.put(RunsEnded({index: record}, machine()))
-        except (queue.Empty, WorkerDied):  # no run waits, or the driver stopped it
+                with self._changed:
+                    self._under_way.discard(index)
+                    self._changed.notify_all()
+        except WorkerDied:  # the driver stopped it
             pass
         except BaseException as error:
             self._events.put(error)
+            self._stop.set()
+
+    def _next_run(self) -> int | None:
+        """Return the next run whose turn it is, taken from those that wait; None if none does, or the driver stopped."""
+        with self._changed:
+            while self._waiting and not self._stop.is_set():
+                others = {*self._waiting, *self._under_way}
+                for place, index in enumerate(self._waiting):
+                    if not self._turns.must_wait(index, others):
+                        self._under_way.add(index)
+                        return self._waiting.pop(place)
+                self._changed.wait(_POLL_SECONDS)
+        return None

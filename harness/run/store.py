@@ -107,6 +107,10 @@ class StoreReader:
         """Yield the records of a run that can be read, newest first."""
         return self.at(self._numbers("WHERE key = ? ORDER BY measured_at DESC, id DESC", key))
 
+    def of_data(self, sha256: str) -> Iterator[Record]:
+        """Yield the records over data of a checksum that can be read, oldest first."""
+        return self.at(self._numbers("WHERE instr(record, ?) ORDER BY measured_at, id", f'"data_sha256":"{sha256}"'))
+
     def records(self) -> Iterator[Record]:
         """Yield all records that can be read, oldest first; ``damaged`` names the others."""
         return (row.record for row in self.rows())

@@ -13,6 +13,7 @@ import functools
 import gc
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic  # by name: what a solver patches later is not this clock
 from typing import TYPE_CHECKING, Any
@@ -69,7 +70,7 @@ class Worker:
             elif self._changes():
                 sys.exit(0)  # somebody limited this process; the driver starts a fresh one
             else:
-                self._answer(request.spec, request.warm_worker)
+                self._answer(request)
             if self.folder is not None:
                 self.folder.empty()
 
@@ -119,10 +120,11 @@ class Worker:
             if after[name] != before
         )
 
-    def _answer(self, spec: RunSpec, warm_worker: bool) -> None:
+    def _answer(self, request: messages.Run) -> None:
         """Measure a run and send its result."""
+        spec, warm_worker = request.spec, request.warm_worker
         try:
-            run = self._plan(spec, warm_worker=warm_worker)
+            run = replace(self._plan(spec, warm_worker=warm_worker), bound=request.bound)
         except Exception as error:  # a plugin's or a data source's fault: a row, never the end of the worker
             claims = failure_claims(error, "")
             claims.measured_at = now()
