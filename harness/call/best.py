@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from statistics import median
@@ -22,13 +23,18 @@ if TYPE_CHECKING:
 _UNTIL = {"time": "seconds", "seconds": "seconds", "kernel_evaluations": "kernel_evaluations"}
 """What is asked for -> the cost in a trace that tells what it was at a target."""
 
+_NO_TARGET = (
+    "without target_gap each solver stops where its own rule says, so what they cost does not compare; ask for "
+    "best(target=1e-3) or best(by='suboptimality'), or give target_gap=1e-3 to the comparison."
+)
+
 
 def best_of(records: Sequence[Record], by: str, target: float | None) -> pd.DataFrame:
     """Return the best by a figure of a record, see `harness.call.result.Result.best`.
 
     Raises
     ------
-    UsageError : a figure that is not ranked, or has no target; costs of runs that stopped where each wanted.
+    UsageError : a figure that is not ranked, or has no target.
     """
     import pandas as pd
 
@@ -44,10 +50,10 @@ def best_of(records: Sequence[Record], by: str, target: float | None) -> pd.Data
         )
     groups = [scope for group in datasets for scope in measures.scopes(known[by], group)]
     if target is None and known[by].stops and any(group.loose for group in groups):
-        raise UsageError(
-            "without target_gap each solver stops where its own rule says, so what they cost does not compare; ask for "
-            "best(target=1e-3), or give target_gap=1e-3 to the comparison."
-        )
+        nothing = pd.DataFrame(columns=["dataset", "solver", by, "low", "high", "ties"])
+        nothing.attrs["reason"] = _NO_TARGET
+        warnings.warn(_NO_TARGET, stacklevel=3)
+        return nothing
     lines = [_best(group, known[by], by, target) for group in groups]
     kernels = Counter(group.dataset for group in groups)
     distinct = len(kernels) == len({short_name(name) for name in kernels})

@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.call.settings import SETTINGS
 from harness.call.study_file import Mistakes, StudyFile, read
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from harness.run.messages import RunSpec
     from harness.run.record import Record
     from harness.solver.protocol import Solver
+
+T = TypeVar("T")
 
 _KERNEL_VALUES, _PROBLEM_VALUES = ("gamma",), ("C", "epsilon", "nu")
 _OF_THE_STUDY = (
@@ -103,10 +105,8 @@ def _study(sources: Iterable[StudyFile], registry: Registry, wrong: Mistakes, op
     ]
     check_size([*grids, (len(values["seeds"]), "seeds"), (_repetitions(values) or 1, "repetitions")], many=many)
     solvers = _select("plugins", values, registry.select_solvers, wrong)
-    kernels = values["kernel"] and wrong.collect("kernel", registry.select_kernels, values["kernel"])
-    formulations = values["formulation"] and wrong.collect(
-        "formulation", registry.select_formulations, values["formulation"]
-    )
+    kernels = _select_together("kernel", values, registry.select_kernels, wrong)
+    formulations = _select_together("formulation", values, registry.select_formulations, wrong)
     oracle = ",".join(map(selection.text_of, values["core_set_oracle"] or ()))
     if oracle:
         wrong.collect("core_set_oracle", registry.solver, oracle)
@@ -205,6 +205,14 @@ def run_study(study: Study, registry: Registry, progress: Reporter, *, quiet: bo
         raise
 
 
+def _select_together(name: str, values: Mapping[str, Any], select: Callable[[Any], T], wrong: Mistakes) -> T | None:
+    """Return what the items of a setting select together, None without any; each that is refused is a mistake of its own."""
+    items, before = values[name] or (), len(wrong.errors)
+    for item in items:
+        wrong.collect(name, select, [item])
+    return wrong.collect(name, select, items) if items and len(wrong.errors) == before else None
+
+
 def _repetitions(values: Mapping[str, Any]) -> int | None:
     """Return how often runs are carried out; None: until the fastest solvers are known, as where a target is given."""
     repeat = values["repeat"] or (AUTO if values["target_gap"] else 1)
@@ -265,20 +273,30 @@ def _same_at_the_target(study: Study) -> Iterable[str]:
             yield f"{labels} are the same run: the target gap sets {' and '.join(swept)}"
 
 
-def _uncertifiable(runs: Iterable[RunSpec], registry: Registry) -> Iterable[str]:
-    """Yield a sentence for each solver whose runs can have no certified gap."""
+def _uncertifiable(runs: Sequence[RunSpec], registry: Registry) -> Iterable[str]:
+    """Yield a sentence for each solver whose runs can have no certified gap, or only with the dual of another run."""
     from harness.kernels.functions import Linear
     from harness.measure.scored import no_gap
+    from harness.run.dual_bounds import lacks_dual, makes_dual, solvers_with_dual
 
-    reasons: dict[tuple[str, str], None] = {}
+    sentences, duals = dict[str, None](), {run.formulation for run in runs if makes_dual(run, registry)}
     for run in runs:
-        if not (run.skip_reason or run.broken_reason):
-            form = registry.solver_class(f"{run.plugin}/{run.solver}").model_form
-            linear = issubclass(registry.kernel_class(run.kernel), Linear)
-            reasons[run.solver, no_gap(form, registry.formulations[run.formulation], linear=linear)] = None
-    for solver, of in reasons:
-        if of:
-            yield f"{solver} cannot reach the target: no gap can be certified of {of}; these rows end as missed"
+        if run.skip_reason or run.broken_reason:
+            continue
+        form, formulation = (
+            registry.solver_class(f"{run.plugin}/{run.solver}").model_form,
+            registry.formulations[run.formulation],
+        )
+        of = no_gap(form, formulation, linear=issubclass(registry.kernel_class(run.kernel), Linear))
+        if of and not lacks_dual(run, registry):
+            sentences[
+                f"{run.solver} cannot reach the target: no gap can be certified of {of}; these rows end as missed"
+            ] = None
+        elif of and run.formulation not in duals:
+            able = " or ".join(solvers_with_dual(formulation, registry)) or "a solver with a dual"
+            only = f"{run.solver} reaches the target only with the dual of another run of the same problem"
+            sentences[f"{only}; unless the store has one, add {able} to --plugins"] = None
+    yield from sentences
 
 
 def _scarce(study: Study, runs: int) -> Iterable[str]:

@@ -98,13 +98,13 @@ class Result:
         Parameters
         ----------
         by : ``time`` (CPU seconds where every run had one thread, else seconds), ``test_accuracy``, or another figure that
-            tables rank: ``kernel_evaluations``, ``support_vectors``, ``relative_gap``, ``metrics.f1`` ...
-        target : a certified relative gap: the time, or the kernel evaluations, until it was reached. Without it runs
-            compare in what they cost only if all had the same ``target_gap``
+            tables rank: ``kernel_evaluations``, ``support_vectors``, ``relative_gap``, ``suboptimality``, ``metrics.f1`` ...
+        target : a certified relative gap: the time, or the kernel evaluations, until it was reached. Without it runs compare in
+            what they cost only if all had the same ``target_gap``, else the frame is empty and ``attrs["reason"]`` says why
 
         Raises
         ------
-        UsageError : an unknown figure; costs of runs that stopped where each wanted.
+        UsageError : an unknown figure.
         """
         return best_of(self.records, by, target)
 

@@ -125,7 +125,7 @@ def read(file: StudyFile, registry: Registry, mistakes: Mistakes) -> dict[str, A
         name = key.replace("-", "_")
         mistakes.where[name] = file.called(key)
         if name in SETTINGS:
-            given = mistakes.collect(name, _read, file, name, value, registry)
+            given = mistakes.collect(name, _read, file, name, value, registry, mistakes)
             settings |= {name: given} if given is not None else {}
         elif name in OF_THE_COMMAND:
             option = f"--{name.replace('_', '-')}"
@@ -138,8 +138,8 @@ def read(file: StudyFile, registry: Registry, mistakes: Mistakes) -> dict[str, A
     return settings
 
 
-def _read(file: StudyFile, name: str, value: Any, registry: Registry) -> Any:
-    """Return a setting's value: of a selection its items, else what the setting's reader returns."""
+def _read(file: StudyFile, name: str, value: Any, registry: Registry, mistakes: Mistakes) -> Any:
+    """Return a setting's value: of a selection its items but refused ones, else what the setting's reader returns."""
     setting = SETTINGS[name]
     if setting.reader is None:
         if not isinstance(value, bool):
@@ -148,11 +148,12 @@ def _read(file: StudyFile, name: str, value: Any, registry: Registry) -> Any:
     if name == "plugin_path":
         return file.plugin_paths
     if setting.reader is SELECTION:
-        return [item for part in as_list(value) for item in _items(file, part, registry, paths=name == "datasets")]
+        parts = (mistakes.collect(name, _items, file, part, registry, name == "datasets") for part in as_list(value))
+        return [item for items in parts for item in items or ()]
     return setting.reader(value)
 
 
-def _items(file: StudyFile, given: Any, registry: Registry, *, paths: bool) -> list[Any]:
+def _items(file: StudyFile, given: Any, registry: Registry, paths: bool) -> list[Any]:
     """Return the items of a selection string, paths of a study from its folder; a solver or a data source as it is."""
     if isinstance(given, ConfiguredSolver | DataSource):
         return [given]

@@ -67,9 +67,12 @@ def panels(groups: Sequence[Group]) -> list[Panel]:
     found = []
     for unit in (unit for group in groups for unit in group.units if not is_path(unit.rows[0].first)):
         _, clock = timing.clocks([record for row in unit.rows for record in row.measured])
-        curves = {row.name: curve for row in unit.rows if (curve := _curve(row, clock))}
+        # one quantity a panel: the gap, unless some model has none and a dual of another run gives all a suboptimality
+        compared = any(row.values("suboptimality") for row in unit.rows)
+        figure = "suboptimality" if compared else "relative_gap"
+        curves = {row.name: curve for row in unit.rows if (curve := _curve(row, clock, figure))}
         missing = [row.name for row in unit.rows if row.begun and row.name not in curves]
-        found.append(Panel(title(unit), SECONDS[clock], "relative gap", curves, missing, style=STEPS))
+        found.append(Panel(title(unit), SECONDS[clock], figure.replace("_", " "), curves, missing, style=STEPS))
     return found
 
 
@@ -78,7 +81,7 @@ def title(unit: Group) -> str:
     return ", ".join(filter(None, (short_name(unit.dataset), unit.kernel)))
 
 
-def _curve(row: Row, clock: str) -> Curve:
+def _curve(row: Row, clock: str, figure: str) -> Curve:
     """Return the points of the run of median time; what rounding hides of a gap is at its rounding."""
     runs = sorted(row.measured, key=lambda run: timing.seconds(run, "fit_seconds") or 0.0)
     if not runs:
@@ -86,7 +89,7 @@ def _curve(row: Row, clock: str) -> Curve:
     run = runs[(len(runs) - 1) // 2]
     at = "cpu_seconds" if clock == "cpu" else "seconds"
     pairs = [(point.get(at), max(gap, point.get("gap_rounding") or 0.0))
-             for point in timing.points(run) if figures.is_number(gap := point.get("relative_gap"))]  # fmt: skip
+             for point in timing.points(run) if figures.is_number(gap := point.get(figure))]  # fmt: skip
     return sorted({(at, gap) for at, gap in pairs if figures.is_number(at) and at > 0.0 and gap > 0.0})
 
 
@@ -130,4 +133,5 @@ def _text(panel: Panel, looks: Mapping[str, int], width: int, *, styled: bool) -
     names = "   ".join(f"{sign} {name}".replace(" ", _UNBROKEN) for name, (sign, _) in marks.items())
     legend = [line.replace(_UNBROKEN, " ") for line in layout.paragraph(names, width)]
     head = layout.paragraph(f"{panel.title}: {panel.y} (up) against {panel.x}", width)
-    return [*head, *legend, *map(str.rstrip, lines.splitlines()), ""]
+    absent = layout.paragraph(f"No {panel.y}: {', '.join(panel.missing)}.", width) if panel.missing else []
+    return [*head, *legend, *map(str.rstrip, lines.splitlines()), *absent, ""]

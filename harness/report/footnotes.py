@@ -10,7 +10,9 @@ from harness.measure.outcome import StoppedBy
 from harness.measure.repetition import ONE_RUN, waited
 from harness.report import figures, timing
 from harness.report.measures import Measure
-from harness.report.rows import Group, Row, machines, short_name
+from harness.report.rows import Group, Row, formulation_of, machines, short_name
+from harness.report.suboptimality import lacks_dual
+from harness.run.dual_bounds import solvers_with_dual
 from harness.run.record import Record
 
 RANKING = (
@@ -27,6 +29,7 @@ _MEANINGS = {
     "kernel evals": "kernel values that the solver computed, counted by the harness; -: it computes them by itself.",
     "core set": "training points with a coefficient (support vectors).",
     "rel gap": "the objective is at most this fraction above the optimum, computed by the harness from the coefficients.",
+    "subopt": "the objective is at most this fraction above the optimum, by the best certified dual value of the same problem.",
     "KKT": "the largest violation of the optimality conditions.",
     "eps": "the margin is at least (1 - eps) times the best.",
     "KKT /eps": "the largest violation of the optimality conditions; of hulls, the margin is at least (1 - eps) times the best.",
@@ -59,6 +62,7 @@ def notes(groups: Sequence[Group]) -> list[str]:
         *(text.format(", ".join(names)) for text, names in about.items() if names),
         *(f"{row.name}: {row.differing}, so state may have leaked between runs; its costs are not ranked."
           for row in rows if row.differing),
+        *_duals(rows),
         *(f"gap ?: {row.name}: {why}" for row in rows for why in row.said("undecidable")),
         *(str(fault) for record in records for fault in record.get("faults") or ()),
         *(f"no core ratio: {each['reason'].rstrip('.')}." for row in rows for each in row.said("core_set") if each.get("reason")),
@@ -92,6 +96,20 @@ def _formulations(rows: Sequence[Row]) -> Iterable[str]:
     if len(solvers) > 1:
         parts = (f"{', '.join(who)} solve{'s' * (len(who) == 1)} {what}" for what, who in solvers.items())
         yield f"{'; '.join(parts)}: do not compare their gaps and KKT."
+
+
+def _duals(rows: Sequence[Row]) -> Iterable[str]:
+    """Yield whose duals give a suboptimality, and which solvers would give one to rows that have none."""
+    from harness.registry.discovery import shared_registry
+
+    if used := sorted({str(of) for row in rows if row.values("suboptimality") for of in row.said("best_dual_of")}):
+        yield f"subopt: with the dual of {'; '.join(used)}."
+    for formulation in dict.fromkeys(row.formulation for row in rows):
+        lacking = [row for row in rows if row.formulation == formulation and any(map(lacks_dual, row.measured))]
+        able = solvers_with_dual(formulation_of(formulation), shared_registry()) if lacking else []
+        if able:
+            names = ", ".join(dict.fromkeys(row.name for row in lacking))
+            yield f"{names}: no dual bound of this problem is known; add {' or '.join(able)} to --plugins."
 
 
 def _small_cache(row: Row, group: Group) -> Iterable[str]:

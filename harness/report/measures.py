@@ -102,6 +102,7 @@ EVALUATIONS = Measure("kernel\nevals", "kernel_evaluations", figures.count, "low
 SIZE = Measure("core\nset", "core_set_size", figures.count, "low", stops=True, instead="support_vectors", within="problem",
                room=5)  # fmt: skip
 GAP = Measure("rel\ngap", "relative_gap", figures.gap, "low", doubt="undecidable", doubted="?", within="problem", room=7)  # fmt: skip
+SUBOPTIMALITY = replace(GAP, title="subopt", figure="suboptimality")
 CORE_RATIO = Measure("core\nratio", "core_set.ratio", figures.ratio, room=8)
 WORKING_SET = Measure("working\nset", "working_set_size", figures.count, room=7)
 ACCURACY = Measure("test\n%", "test_accuracy", figures.percent, "high", share=True, room=6)
@@ -137,7 +138,7 @@ def times(groups: Sequence[Group]) -> list[Measure]:
 def core(rows: Sequence[Row]) -> list[Measure]:
     """Return the columns but times that every report has; a formulation's, core ratio and accuracy only where the rows have them."""
     kkt = optimality(rows)
-    every = (EVALUATIONS, SIZE, ACCURACY, GAP, kkt, *columns(rows), CORE_RATIO)
+    every = (EVALUATIONS, SIZE, ACCURACY, GAP, SUBOPTIMALITY, kkt, *columns(rows), CORE_RATIO)
     always = (EVALUATIONS, SIZE, GAP, kkt)
     return [measure for measure in every if measure in always or any(row.values(measure.figure) for row in rows)]
 

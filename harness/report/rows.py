@@ -20,6 +20,7 @@ import msgspec
 from harness.measure.outcome import MEASURED, Status
 from harness.measure.repetition import times
 from harness.report import figures, timing
+from harness.report.suboptimality import with_suboptimality
 from harness.run.record import Record
 from harness.support import selection
 
@@ -337,7 +338,7 @@ def grouped(records: Sequence[Record]) -> list[Group]:
     A group is of one class of machines; where there are several, the data set's name says which.
     """
     members: dict[bytes, list[Record]] = {}
-    for record in records:
+    for record in with_suboptimality(records):
         members.setdefault(_row_key(record), []).append(record)
     several = len(machines(records)) > 1
     groups: dict[tuple[str, str, str], Group] = {}

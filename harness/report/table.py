@@ -13,7 +13,7 @@ from harness.report.sheet import BEST, MIDDLE, NARROW, TIGHT, WIDE, Figure, Shee
 from harness.report.verdict import of_records
 from harness.run.record import Record
 
-_NAMES = {"kkt_violation": MIDDLE, "clock": MIDDLE, "relative_gap": TIGHT}
+_NAMES = {"kkt_violation": MIDDLE, "clock": MIDDLE, "relative_gap": TIGHT, "suboptimality": TIGHT}
 _NAMES |= dict.fromkeys(("core_set_size", "test_accuracy", "kernel_evaluations"), NARROW)
 """Figures whose columns a narrow terminal loses, the first one first, and the columns of a terminal that names have before
 such a column is shown; ``clock`` is the time that does not rank."""

@@ -68,8 +68,14 @@ def disturbed(measured: Sequence[Record], wall: float | None, cpu: float | None)
 
 
 def places(trace: Sequence[Point], targets: Sequence[float]) -> list[int | None]:
-    """Return for each target the first point whose certified relative gap is surely at most that, None if there is none."""
-    known = [(i, point, gap) for i, point in enumerate(trace) if is_number(gap := point.get("relative_gap"))]
+    """Return for each target the first point whose certified relative gap is surely at most that, None if there is none.
+
+    Of a model without a gap its suboptimality counts.
+    """
+    gaps_of = (
+        point.get("suboptimality") if point.get("relative_gap") is None else point["relative_gap"] for point in trace
+    )
+    known = [(i, point, gap) for i, (point, gap) in enumerate(zip(trace, gaps_of, strict=True)) if is_number(gap)]
     gaps = [(i, gap + (point.get("gap_rounding") or 0.0)) for i, point, gap in known]
     return [next((i for i, gap in gaps if gap <= target), None) for target in targets]
 

@@ -14,7 +14,7 @@ from statistics import geometric_mean, median
 from harness.measure.outcome import Status, StoppedBy
 from harness.measure.repetition import Interval
 from harness.report import figures, measures
-from harness.report.measures import ACCURACY, FIT, GAP, Measure
+from harness.report.measures import ACCURACY, FIT, GAP, SUBOPTIMALITY, Measure
 from harness.report.rows import Group, Row, grouped, is_cell, is_path, machines, short_name, solver_names
 from harness.run.record import Record
 from harness.support.printable import plain_line
@@ -29,6 +29,14 @@ _FAILURES = {
     Status.TIMEOUT: "ran out of time", Status.MEMORY: "ran out of memory", Status.UNFINISHED: "ended without being done",
     Status.MISSED: "missed the target", Status.ENVIRONMENT: "was disturbed by the machine",
 }  # fmt: skip
+
+_NEAR = "as near to the optimum as {} by "
+_AT_EQUAL_BUDGETS = (
+    (GAP, "certified gaps", f"{_NEAR}certified gap"),
+    (SUBOPTIMALITY, "suboptimalities", f"{_NEAR}suboptimality"),
+    (ACCURACY, "test accuracies", "more accurate than {}"),
+)
+"""What ranks solvers that had the same budget, and how a sentence says it."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +91,7 @@ class Comparison:
     def of(cls, measure: Measure, places: Sequence[Place], names: Iterable[str]) -> Comparison:
         """Return the comparison of the solvers that have the figure everywhere; a time is above 0, a gap above rounding."""
         honest = [measure.honest(place.group) for place in places]
-        least = figures.ROUNDING if measure is GAP else figures.TINY
+        least = figures.ROUNDING if measure in (GAP, SUBOPTIMALITY) else figures.TINY
         values = dict[str, list[list[float]]]()
         for name in names:
             found = [each.ranked(place.rows[name]) for each, place in zip(honest, places, strict=True)]
@@ -157,6 +165,7 @@ def verdict(groups: Sequence[Group]) -> Verdict:
     said = [_budget(units, several_of[name]) if name in loose else _winner(units, strays, several_of[name])
             for name, units in found.items()]  # fmt: skip
     answers, single = [line for line, _ in said if line], any(once for _, once in said)
+    answers += _borrowed(rows) if answers else []
     several = len({row.name for row in rows if row.begun}) > 1
     if loose or (several and not answers):
         front = _front(groups)
@@ -168,6 +177,15 @@ def verdict(groups: Sequence[Group]) -> Verdict:
     rank = (_RANK if rivals else _SAME_GAP) if several and "target_gap" in lacking else ""
     hint = (rank or _SURER * single) if scaled and lacking else ""
     return Verdict(list(map(plain_line, (*lines, *answers))), hint, lacking)
+
+
+def _borrowed(rows: Sequence[Row]) -> list[str]:
+    """Return whose dual certifies the models that have none and reached the target."""
+    users: dict[str, dict[str, None]] = {}
+    for row in (row for row in rows if row.complete and not row.values(GAP.figure)):
+        for of in row.said("best_dual_of"):
+            users.setdefault(of.partition(",")[0], {})[row.name] = None
+    return [f"{_names(list(names), 'and')}: certified with the dual of {of}." for of, names in users.items()]
 
 
 def _failures(rows: Sequence[Row]) -> list[str]:
@@ -228,8 +246,9 @@ def _winner(units: Sequence[Group], strays: Sequence[Row], of: str) -> tuple[str
 
 
 def _take(found: Comparison, of: str, what: str, than: str, after: str, *, single: bool) -> tuple[str, bool]:
-    """Return the sentence that names the best by one figure, of which less is better, and whether it may change with more runs."""
-    first, *others = sorted(found.middle, key=lambda name: found.middle[name])
+    """Return the sentence that names the best by one figure, and whether it may change with more runs."""
+    less = found.measures[0].best == "low"
+    first, *others = sorted(found.middle, key=lambda name: found.middle[name], reverse=not less)
     split = [name for name in others if found.ahead(name, first)]
     behind = [name for name in others if name not in split and found.ahead(first, name)]
     level = [name for name in others if name not in behind]
@@ -237,9 +256,13 @@ def _take(found: Comparison, of: str, what: str, than: str, after: str, *, singl
     if behind:
         ratio = found.middle[behind[0]] / found.middle[first]
         better = f"{_ratio_text(ratio)} times {than.format(behind[0])} {found.range(first, behind[0])}"
+        if not less:
+            ends = (figures.percent(found.middle[name]) for name in (first, behind[0]))
+            better = f"{than.format(behind[0])} ({' % against '.join(ends)} %)"
     if not level:
         return f"Take {first}{of}: {better} {after}.", False
-    why = f"their {what} could not be distinguished{' from the least' if len(level) > 1 else ''}"
+    end = " from the least" if less else " from the best"
+    why = f"their {what} could not be distinguished{end * (len(level) > 1)}"
     why = f"which of them is ahead depends on the {_kind(found.places)}" if split else why
     also = f" {first} is {better}." if behind else ""
     return f"Take {_names([first, *level])}{of}: {why} {after}.{also}", single and not split
@@ -257,11 +280,12 @@ def _budget(units: Sequence[Group], of: str) -> tuple[str, bool]:
     if not same or not any(record.get("status") == Status.BUDGET for row in rows for record in row.records):
         return "", False
     places = list(map(Place.of, units))
-    found = Comparison.of(GAP, places, able_in(places, dict.fromkeys(row.name for row in rows)))
-    if len(found.middle) < 2:
-        return "", False
+    able = able_in(places, dict.fromkeys(row.name for row in rows))
     after = f"within {' and '.join(same)} on {_where(places, rows)}"
-    return _take(found, of, "certified gaps", "as near to the optimum as {} by certified gap", after, single=False)
+    every = [(Comparison.of(measure, places, able), what, than) for measure, what, than in _AT_EQUAL_BUDGETS]
+    # of the figures that most solvers have, the first one
+    found, what, than = max(every, key=lambda each: len(each[0].middle))
+    return _take(found, of, what, than, after, single=False) if len(found.middle) > 1 else ("", False)
 
 
 def _front(groups: Sequence[Group]) -> list[str]:

@@ -121,6 +121,12 @@ def lacks_dual(spec: RunSpec, registry: Registry) -> bool:
     return form == "free_coef" or (form == "weights" and issubclass(registry.kernel_class(spec.kernel), Linear))
 
 
+def solvers_with_dual(formulation: type[Problem], registry: Registry) -> list[str]:
+    """Return the names of solvers that make a dual of a formulation, of those exact ones that the host uses itself."""
+    classes = (cls for solvers in registry.solvers.values() for cls in solvers.values())
+    return [cls.name for cls in classes if cls.serves and cls.model_form == "dual_coef" and cls.takes(formulation)]
+
+
 class Turns:
     """Which runs of a study go first: in a block those that make a dual, before those whose models need one for their target."""
 
