@@ -38,14 +38,15 @@ def with_suboptimality(records: Sequence[Record]) -> list[Record]:
 
 def lacks_dual(record: Record) -> bool:
     """Return whether a record has a primal value that only the dual of another run would compare with the optimum."""
-    from harness.report.rows import formulation_of
+    from harness.report.rows import formulation_of, is_path
 
-    lacks = _lacks_gap(record) and record.get("suboptimality") is None
+    lacks = _lacks_gap(record) and record.get("best_dual") is None and not is_path(record)
     return lacks and bool(formulation_of(record.get("formulation")).bounded_from)
 
 
 def _lacks_gap(record: Record) -> bool:
-    has_gap = record.get("relative_gap") is not None and record.get("suboptimality") is None
+    """Return whether a record has a primal value, and no gap of its own or one that was compared with the dual of another run."""
+    has_gap = record.get("relative_gap") is not None and record.get("best_dual") is None
     return not has_gap and record.measured and is_number(record.get("primal"))
 
 

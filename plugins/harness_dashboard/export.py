@@ -116,7 +116,7 @@ def _slim(record: Record, cell: Cell) -> Record:
     slim = Record({name: value for name in FIELDS if (value := record.get(name)) not in (None, "", {}, [])})
     for name, value in slim.items():
         if isinstance(value, float):
-            slim[name] = upward(value, 6) if name == "relative_gap" else numbers.rounded(value)
+            slim[name] = upward(value, 6) if name in ("relative_gap", "suboptimality") else numbers.rounded(value)
     slim["solver"], slim["dataset"] = cell
     slim["measured_at"] = names.moment(record.get("measured_at")).isoformat(timespec="milliseconds")
     slim["data"] = str(record.get("data_sha256") or "")[:12]

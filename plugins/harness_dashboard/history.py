@@ -37,8 +37,8 @@ FIELDS = (
     "plugin", "parameters", "formulation", "problem_parameters", "kernel", "kernel_parameters", "seed", "repetition", "threads",
     "iteration_limit", "kernel_evaluation_limit", "status", "stopped_by", "reason", "fit_seconds", "cpu_seconds", "waited_seconds",
     "steady_fit_seconds", "steady_cpu_seconds", "compile_seconds", "peak_rss_bytes", "kernel_evaluations", "iterations",
-    "support_vectors", "core_set_size", "working_set_size", "relative_gap", "kkt_violation", "epsilon", "epsilon_plus",
-    "test_accuracy", "metrics", "evaluations_at_least", "gap_rounding", "undecidable", "target_gap", "trace",
+    "support_vectors", "core_set_size", "working_set_size", "relative_gap", "suboptimality", "kkt_violation", "epsilon",
+    "epsilon_plus", "test_accuracy", "metrics", "evaluations_at_least", "gap_rounding", "undecidable", "target_gap", "trace",
     "label", "n_train", "n_features", "n_test", "density", "positive_share",
 )  # fmt: skip
 """What is kept of a run, beside ``solver`` and ``dataset``, the names as asv has them."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from harness import Record, UsageError
 from harness.report.figures import is_number
 from harness.report.paths import grids
+from harness.report.suboptimality import with_suboptimality
 from harness.report.table import report_table
 from harness.report.timing import TARGETS
 from harness.report.verdict import of_records as verdict_of
@@ -279,7 +280,7 @@ def of_records(records: Sequence[Mapping[str, Any]], *, command: str = "") -> st
     records : of the comparison; a path is a line of the table and a map of its cells
     command : what made them, empty if no command did
     """
-    singles = [Record(record) for record in records if "cell" not in (record.get("path") or {})]
+    singles = with_suboptimality([Record(record) for record in records if "cell" not in (record.get("path") or {})])
     newest = names.moment(max((str(record.get("measured_at")) for record in singles), default=""))
     first = next((str(record["git_commit"]) for record in singles if record.get("git_commit")), "no commit")
     collection = export.Collection()

@@ -32,7 +32,8 @@ Cells = Mapping[Cell, tuple[RecordFile, list[Record]]]
 
 FIGURES = (
     "time", "fit_seconds", "cpu_seconds", "compile_seconds", "kernel_evaluations", "iterations", "support_vectors",
-    "working_set_size", "test_error", "relative_gap", "kkt_violation", "epsilon", "epsilon_plus", "peak_rss_bytes", *LOSSES,
+    "working_set_size", "test_error", "relative_gap", "suboptimality", "kkt_violation", "epsilon", "epsilon_plus",
+    "peak_rss_bytes", *LOSSES,
 )  # fmt: skip
 """The figures of a cell, in the order in which a table of one data set shows them."""
 
@@ -40,7 +41,16 @@ NOISY = frozenset({"time", "fit_seconds", "cpu_seconds", "compile_seconds", "pea
 """Those that differ from one run to the next of the same code on the same data."""
 
 POINTS = 32
-TRACED = ("seconds", "kernel_evaluations", "queried", "relative_gap", "test_error", "support_vectors", "epsilon")
+TRACED = (
+    "seconds",
+    "kernel_evaluations",
+    "queried",
+    "relative_gap",
+    "test_error",
+    "support_vectors",
+    "epsilon",
+    "suboptimality",
+)
 _OF_A_POINT = (*TRACED[:4], "cpu_seconds", "test_accuracy", *TRACED[5:], "gap_rounding")
 _OF_COST = {"seconds": "seconds_to", "kernel_evaluations": "kernel_evaluations_to"}
 LONGEST_REASON = 600
@@ -150,7 +160,8 @@ def _costs(runs: list[Record], clock: str) -> dict[str, Any]:
     With ``..._intervals`` where several runs differ: the upper end is None where a run that never reached it is there.
     """
     result: dict[str, Any] = {f"{name}{ending}": None for name in _OF_COST.values() for ending in ("", "_intervals")}
-    if _differing(runs) or not any(run.get("relative_gap") is not None for run in runs):
+    certified = any(run.get(name) is not None for run in runs for name in ("relative_gap", "suboptimality"))
+    if _differing(runs) or not certified:
         return result
     for cost, name in _OF_COST.items():
         targets = until(runs, cost, clock)
@@ -180,7 +191,7 @@ def thinned(trace: Sequence[Mapping[str, Any]], points: int = POINTS) -> list[di
         wanted.update(range(len(trace)))
     return [
         {
-            name: upward(point[name]) if name == "relative_gap" else _rounded(point[name])
+            name: upward(point[name]) if name in ("relative_gap", "suboptimality") else _rounded(point[name])
             for name in _OF_A_POINT
             if is_number(point.get(name))
         }

@@ -84,8 +84,27 @@ def test_what_cannot_be_asked(by, target, message):
 
 def test_costs_of_runs_that_stop_where_they_want_do_not_compare():
     loose = [{**each, "target_gap": None} for each in [*runs("smo", [1.0]), *runs("lasvm", [2.0])]]
-    with pytest.raises(UsageError, match=r"ask for best\(target=1e-3\), or give target_gap=1e-3"):
-        best_of([type(runs("smo", [1.0])[0])(each) for each in loose], "time", None)
+    with pytest.warns(UserWarning, match=r"ask for best\(target=1e-3\)") as warned:
+        nothing = best_of([type(runs("smo", [1.0])[0])(each) for each in loose], "time", None)
+    assert nothing.empty
+    assert list(nothing.columns) == ["dataset", "solver", "time", "low", "high", "ties"]
+    assert nothing.attrs["reason"] == str(warned[0].message)
+
+
+def test_a_model_without_a_gap_is_best_by_the_dual_of_another():
+    """By suboptimality, and by the time until it was certified below a target, from the trace."""
+    exact = {"primal": 10.0, "dual": 9.99, "relative_gap": 1e-3}
+    points = [
+        {"seconds": 0.4, "cpu_seconds": 0.2, "primal": 12.0},
+        {"seconds": 0.6, "cpu_seconds": 0.3, "primal": 10.001},
+    ]
+    free = {"primal": 10.0, "dual": None, "relative_gap": None, "trace": points}
+    both = [*runs("qp", [1.0], **exact), *runs("pegasos", [0.5], **free)]
+    found = only(both, "suboptimality")
+    assert (found["solver"], found["suboptimality"]) == ("qp", pytest.approx(1e-3))
+    assert found["ties"] == ["pegasos"], "the same primal value"
+    assert (only(both, target=2e-3)["solver"], only(both, target=2e-3)["time"]) == ("pegasos", 0.3)
+    assert only(both, target=1e-4)["solver"] == ""
 
 
 def test_costs_are_best_within_a_problem_and_test_figures_within_a_data_set():

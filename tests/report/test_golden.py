@@ -28,10 +28,22 @@ def within(solver, gap, evaluations=1100, **changes):
     return record(solver, relative_gap=gap, kernel_evaluations=evaluations, **{**limited, **changes})
 
 
+def free(solver, primal, **changes):
+    """Return the run of a model that is no dual solution, and so has no gap of its own."""
+    return record(
+        solver, **{"primal": primal, "dual": None, "gap": None, "relative_gap": None, "kkt_violation": None, **changes}
+    )
+
+
+def exact(solver="smo-block", **changes):
+    return record(solver, primal=10.0, dual=9.99, gap=0.01, relative_gap=1e-3, **changes)
+
+
 def machine(name):
     return {"id": name * 8, "processor": f"cpu {name}", "cores": 2}
 
 
+BUDGET = {"status": "budget", "target_gap": None, "kernel_evaluation_limit": 1000, "kernel_evaluations": 1000}
 VERDICTS = {
     "the mean of 2 and 4.5": [*runs("a", 1.0, 1.0), *runs("b", 2.0, 4.5), *runs("c", 9.0, 9.0)],
     "a tie on one": [*runs("a", 1.0, 1.0), *runs("b", 1.02, 4.5)],
@@ -68,6 +80,12 @@ VERDICTS = {
     "over the budget": [within("a", 1e-3, 1600), within("b", 1e-2), within("c", 1e-1)],
     "time limits": [within(name, 1e-3, status="unfinished", **TIMED) for name in "ab"],
     "a time budget": [within("a", 1e-3, **TIMED), within("b", 1e-1, **TIMED)],
+    "a borrowed dual": [*runs("smo-block", 1.0, primal=10.0, dual=9.99, relative_gap=1e-3),
+                        *runs("pegasos", 9.0, make=free, primal=10.0),
+                        *runs("nystroem", 0.1, make=free, primal=15.0, **MISSED)],
+    "a budget without duals": [free(name, 10.0, test_accuracy=score, n_test=10_000, **BUDGET)
+                               for name, score in (("a", 0.95), ("b", 0.9))],
+    "a budget and a dual": [free("pegasos", 10.1, **BUDGET), free("nystroem", 15.0, **BUDGET), exact(**BUDGET)],
     "crashed everywhere": [*runs("a", 1.0), failed("b", "crashed", "signal 11")],
     "never begun": [*runs("a", 1.0), *(failed("b", "skipped", "no", repetition=i, **NOT_BEGUN) for i in range(3))],
 }  # fmt: skip
@@ -87,6 +105,9 @@ NOTES = {
     "no common target": [record("a", relative_gap=1.9e-3, target_gap=None), hull("b", relative_gap=7.7e-2, target_gap=None),
                          record("c", relative_gap=7.7e-2, target_gap=None)],
     "no gaps": [record(name, relative_gap=None, target_gap=None) for name in "ab"],
+    "no dual": [free("a", 10.0), free("b", 11.0),
+                free("c", 10.0, formulation="eps-svr", problem_parameters={"C": 1.0, "epsilon": 0.1})],
+    "a dual": [free("a", 10.0), exact(), free("c", 9.0)],
     "machines": [record("a", machine=machine(name)) for name in "xy"],
     "all reused": [record("a", reused=True), record("a", "banana", reused=True, measured_at="2026-06-01T00:00:00+00:00")],
     "some reused": [record("a", reused=True), record("b")],
@@ -115,6 +136,7 @@ TABLES = {
                 record("smo", "banana", data_notes={"label_column": "y"}), record("smo", "banana", machine=machine("b"))], {}),
     "paths": ([path(seed=0), path(seed=1, fit_seconds=3.6, path=OTHER_CELL), path(start="cold", path={"start": "cold"}), BROKEN,
                path(**REGRESSION), record("lasvm")], {"width": 150}),
+    "a dual of another run": ([free("pegasos", 11.0), exact(), free("nystroem", 15.0)], {}),
     "cells of paths": ([*(cell(fold=fold, fit_seconds=0.01 * (fold + 1)) for fold in range(3)), cell(start="cold"),
                         cell(fold=None, cell=None), record("smo")], {}),
     "narrow": ([record("smo-block", metrics={"f1": 1.0, "roc-auc": 0.9}, reused=True), record("libsvm", reused=True)], {"width": 60}),
@@ -125,6 +147,10 @@ FURTHER = {
         progress.line(each) for each in (record(), failed("qp", "timeout", "late"), path(start="cold"))
     ],
     "nothing to draw": lambda: [curves.text([record(relative_gap=None)]).strip()],
+    "a plot with a row that has no gap": lambda: (
+        curves.text([exact(), free("rff", None)]).splitlines()[1:3]
+        + curves.text([exact(), free("rff", None)]).splitlines()[-2:-1]
+    ),
     "in Python": lambda: [in_python(text) for text in sentences([path("smo"), record(reused=True, **SMALL_CACHE)])],
     "in Python, a hint": lambda: verdict(grouped([record("a"), record("b")])).further(""),
     "Markdown": lambda: formats.render(

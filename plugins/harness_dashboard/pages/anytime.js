@@ -9,8 +9,8 @@ import { FIGURES, known, text } from "./units.js";
 export const title = "Anytime curves";
 
 const COSTS = { seconds: "time", kernel_evaluations: "kernel_evaluations", queried: "queried" };
-const QUALITIES = ["relative_gap", "test_error"];
-const LEAST = { relative_gap: 1e-12, test_error: 1e-5 };
+const QUALITIES = ["relative_gap", "suboptimality", "test_error"];
+const LEAST = { relative_gap: 1e-12, suboptimality: 1e-12, test_error: 1e-5 };
 
 export function draw({ rows: all, datasets, traces: load, solvers, look, values, places }) {
   const wanted = datasets.indexOf(values.get("dataset"));
@@ -21,11 +21,12 @@ export function draw({ rows: all, datasets, traces: load, solvers, look, values,
   const rows = all.filter((row) => row.dataset === datasets[number]);
   const titles = { ...Object.fromEntries(costs.map(([name, figure]) => [name, FIGURES[figure].title])), seconds: timeTitle(rows, "trace_clock") };
   const cost = costs.some(([name]) => name === values.get("x")) ? values.get("x") : "seconds";
-  const quality = QUALITIES.includes(values.get("y")) ? values.get("y") : QUALITIES[0];
+  const qualities = QUALITIES.filter((name) => name !== "suboptimality" || has(name)); // where a model has no gap of its own
+  const quality = qualities.includes(values.get("y")) ? values.get("y") : qualities[0];
   places.controls.append(
     choice("Data set", "dataset", datasets.map((name) => [name, name]), datasets[number]),
     choice("Against", "x", costs.map(([name]) => [name, titles[name]]), cost),
-    choice("Quality", "y", QUALITIES.map((name) => [name, FIGURES[name].title]), quality),
+    choice("Quality", "y", qualities.map((name) => [name, FIGURES[name].title]), quality),
   );
   const [column, row] = [traces.columns.indexOf(cost), traces.columns.indexOf(quality)];
   const off = hidden();
@@ -39,7 +40,7 @@ export function draw({ rows: all, datasets, traces: load, solvers, look, values,
     if (!off.has(solver)) curves.push({ solver, points: usable });
   }
   legend(places.legend, look, solvers, present);
-  places.note.append(` The newest measurement of each solver, of several runs the one of median time; quality is certified outside the clock.${quality === "relative_gap" ? " At most 10⁻¹² is drawn as 10⁻¹²." : ""}`,
+  places.note.append(` The newest measurement of each solver, of several runs the one of median time; quality is certified outside the clock.${quality !== "test_error" ? " At most 10⁻¹² is drawn as 10⁻¹²." : ""}`,
     cost === "seconds" ? clockNote(rows, "trace_clock") : "");
   if (!curves.length) return places.empty("No trace with these figures: choose other figures, another data set, or switch solvers on.");
   return paint(places, curves, { cost, quality, look, title: titles[cost], chosen: datasets[number] });

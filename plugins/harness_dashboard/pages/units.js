@@ -15,6 +15,7 @@ export const FIGURES = {
   working_set_size: { title: "Working set", unit: "", low: true, stops: true, log: true },
   test_error: { title: "Test error", unit: "%", low: true, log: false },
   relative_gap: { title: "Certified relative gap", unit: "gap", low: true, log: true },
+  suboptimality: { title: "Suboptimality, by the best dual", unit: "gap", low: true, log: true },
   kkt_violation: { title: "KKT violation", unit: "gap", low: true, log: true },
   epsilon: { title: "Certified epsilon", unit: "gap", low: true, log: true },
   epsilon_plus: { title: "Epsilon plus", unit: "gap", low: true, log: true },
