@@ -100,7 +100,7 @@ class Result:
         by : ``time`` (CPU seconds where every run had one thread, else seconds), ``test_accuracy``, or another figure that
             tables rank: ``kernel_evaluations``, ``support_vectors``, ``relative_gap``, ``suboptimality``, ``metrics.f1`` ...
         target : a certified relative gap: the time, or the kernel evaluations, until it was reached. Without it runs compare in
-            what they cost only if all had the same ``target_gap``, else the frame is empty and ``attrs["reason"]`` says why
+            what they cost only if all had the same ``target_gap``, else the frame is empty, for the reason in ``attrs["reason"]``
 
         Raises
         ------

@@ -122,7 +122,7 @@ class Problem(ABC):
     per_point: ClassVar[tuple[str, ...]] = ()  # further per-point arguments of the constructor, (n,)
     has_gap: ClassVar[bool] = True  # False if there is no optimum, or no bound of it
     # side on which the dual value of any feasible point bounds the optimum of the primal: "below" if the primal is minimised, "above"
-    # if it is maximised; empty: a dual value says nothing of other models, as where the problem is not convex
+    # if it is maximised; empty: a dual value bounds no other models, as where the problem is not convex
     bounded_from: ClassVar[Literal["", "below", "above"]] = ""
     bounds_weights: ClassVar[bool] = False  # whether a linear model of weights has a gap too, see dual_point()
     has_core_set: ClassVar[bool] = False  # True for hulls: their certificate is a margin, see measure/core_set.py

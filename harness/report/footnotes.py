@@ -11,8 +11,7 @@ from harness.measure.repetition import ONE_RUN, waited
 from harness.report import figures, timing
 from harness.report.measures import Measure
 from harness.report.rows import Group, Row, formulation_of, machines, short_name
-from harness.report.suboptimality import lacks_dual
-from harness.run.dual_bounds import solvers_with_dual
+from harness.run.dual_bounds import lacks_gap, solvers_with_dual
 from harness.run.record import Record
 
 RANKING = (
@@ -104,12 +103,14 @@ def _duals(rows: Sequence[Row]) -> Iterable[str]:
 
     if used := sorted({str(of) for row in rows if row.values("suboptimality") for of in row.said("best_dual_of")}):
         yield f"subopt: with the dual of {'; '.join(used)}."
-    for formulation in dict.fromkeys(row.formulation for row in rows):
-        lacking = [row for row in rows if row.formulation == formulation and any(map(lacks_dual, row.measured))]
-        able = solvers_with_dual(formulation_of(formulation), shared_registry()) if lacking else []
-        if able:
-            names = ", ".join(dict.fromkeys(row.name for row in lacking))
-            yield f"{names}: no dual bound of this problem is known; add {' or '.join(able)} to --plugins."
+    lacking: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if any(lacks_gap(record) and record.get("best_dual") is None for record in row.measured):
+            lacking.setdefault(row.formulation, {})[row.name] = None
+    for formulation, names in lacking.items():
+        if able := solvers_with_dual(formulation_of(formulation), shared_registry()):
+            offered = f"add {' or '.join(able)} to --plugins"
+            yield f"{', '.join(names)}: no dual bound of this problem is known; {offered}."
 
 
 def _small_cache(row: Row, group: Group) -> Iterable[str]:

@@ -20,7 +20,7 @@ import msgspec
 from harness.measure.outcome import MEASURED, Status
 from harness.measure.repetition import times
 from harness.report import figures, timing
-from harness.report.suboptimality import with_suboptimality
+from harness.run import dual_bounds
 from harness.run.record import Record
 from harness.support import selection
 
@@ -33,6 +33,7 @@ _OF_A_ROW = (
     "plugin", "solver", "label", "parameters", "dataset", "formulation", "problem_parameters", "kernel",
     "kernel_parameters", "code_sha256", "versions", "data_sha256", *figures.SETTINGS,
 )  # fmt: skip
+with_suboptimality = dual_bounds.with_suboptimality  # for pages too, which import nothing below this room
 _NAME = 32  # characters of a data set's name that a line of text has room for
 
 

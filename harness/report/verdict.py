@@ -36,7 +36,7 @@ _AT_EQUAL_BUDGETS = (
     (SUBOPTIMALITY, "suboptimalities", f"{_NEAR}suboptimality"),
     (ACCURACY, "test accuracies", "more accurate than {}"),
 )
-"""What ranks solvers that had the same budget, and how a sentence says it."""
+"""The figures that rank solvers of the same budget, and their words in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -245,25 +245,25 @@ def _winner(units: Sequence[Group], strays: Sequence[Row], of: str) -> tuple[str
     return _take(times, of, f"{times.clock}s", f"as fast as {{}} in {times.clock}", after, single=single)
 
 
-def _take(found: Comparison, of: str, what: str, than: str, after: str, *, single: bool) -> tuple[str, bool]:
+def _take(comparison: Comparison, of: str, what: str, than: str, after: str, *, single: bool) -> tuple[str, bool]:
     """Return the sentence that names the best by one figure, and whether it may change with more runs."""
-    less = found.measures[0].best == "low"
-    first, *others = sorted(found.middle, key=lambda name: found.middle[name], reverse=not less)
-    split = [name for name in others if found.ahead(name, first)]
-    behind = [name for name in others if name not in split and found.ahead(first, name)]
+    less = comparison.measures[0].best == "low"
+    first, *others = sorted(comparison.middle, key=lambda name: comparison.middle[name], reverse=not less)
+    split = [name for name in others if comparison.ahead(name, first)]
+    behind = [name for name in others if name not in split and comparison.ahead(first, name)]
     level = [name for name in others if name not in behind]
     better = ""
     if behind:
-        ratio = found.middle[behind[0]] / found.middle[first]
-        better = f"{_ratio_text(ratio)} times {than.format(behind[0])} {found.range(first, behind[0])}"
+        ratio = comparison.middle[behind[0]] / comparison.middle[first]
+        better = f"{_ratio_text(ratio)} times {than.format(behind[0])} {comparison.range(first, behind[0])}"
         if not less:
-            ends = (figures.percent(found.middle[name]) for name in (first, behind[0]))
+            ends = (figures.percent(comparison.middle[name]) for name in (first, behind[0]))
             better = f"{than.format(behind[0])} ({' % against '.join(ends)} %)"
     if not level:
         return f"Take {first}{of}: {better} {after}.", False
     end = " from the least" if less else " from the best"
     why = f"their {what} could not be distinguished{end * (len(level) > 1)}"
-    why = f"which of them is ahead depends on the {_kind(found.places)}" if split else why
+    why = f"which of them is ahead depends on the {_kind(comparison.places)}" if split else why
     also = f" {first} is {better}." if behind else ""
     return f"Take {_names([first, *level])}{of}: {why} {after}.{also}", single and not split
 
@@ -284,8 +284,8 @@ def _budget(units: Sequence[Group], of: str) -> tuple[str, bool]:
     after = f"within {' and '.join(same)} on {_where(places, rows)}"
     every = [(Comparison.of(measure, places, able), what, than) for measure, what, than in _AT_EQUAL_BUDGETS]
     # of the figures that most solvers have, the first one
-    found, what, than = max(every, key=lambda each: len(each[0].middle))
-    return _take(found, of, what, than, after, single=False) if len(found.middle) > 1 else ("", False)
+    most, what, than = max(every, key=lambda each: len(each[0].middle))
+    return _take(most, of, what, than, after, single=False) if len(most.middle) > 1 else ("", False)
 
 
 def _front(groups: Sequence[Group]) -> list[str]:

@@ -15,7 +15,7 @@ from harness.datasets.validation import load
 from harness.measure.outcome import Status, StoppedBy
 from harness.registry.discovery import Registry
 from harness.registry.plugin_files import digest
-from harness.run.dual_bounds import DualBounds, Turns, lacks_dual, missed_for_want_of_dual
+from harness.run.dual_bounds import DualBounds, missed_for_want_of_dual
 from harness.run.environments import own_versions
 from harness.run.messages import Event, Progress, Runner, RunsEnded, RunSpec, RunStarted, data_key
 from harness.run.plan import Study, plan
@@ -23,6 +23,7 @@ from harness.run.record import COLUMNS, Claims, Record
 from harness.run.repeats import Repeats
 from harness.run.runner import LocalRunner
 from harness.run.store import Store, StoreReader, default_store
+from harness.run.turns import Turns, lacks_dual
 from harness.support import faults
 from harness.support.errors import NotKept
 from harness.support.machine import git_commit, machine, now, versions
@@ -30,8 +31,8 @@ from harness.support.parameters import values_of
 
 _RESULTS_DEPEND_ON = (
     "harness.kernels", "harness.measure", "harness.problems", "harness.run.allowed", "harness.run.certifier",
-    "harness.run.child", "harness.run.descendants", "harness.run.path_rows", "harness.run.problem_factory",
-    "harness.run.record", "harness.run.watch", "harness.solver.path", "harness.solver.protocol",
+    "harness.run.child", "harness.run.descendants", "harness.run.dual_bounds", "harness.run.path_rows",
+    "harness.run.problem_factory", "harness.run.record", "harness.run.watch", "harness.solver.path", "harness.solver.protocol",
 )  # fmt: skip
 
 

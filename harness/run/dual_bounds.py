@@ -1,21 +1,19 @@
 """The best certified dual value known of each problem, with which models that have no dual are compared.
 
-Any feasible dual point bounds the optimum of its problem, whoever found it. Two runs are of the same problem if they have the
-same training points, formulation and kernel with all parameters, and the same code of both. A dual value counts only if the
-certificate that it is part of is valid.
+Any feasible dual point bounds the optimum of its problem, whichever solver computed it. Two runs are of the same problem if they
+have the same training points, formulation and kernel with all parameters, and the same code of both. A dual value counts only if
+the certificate that it is part of is valid.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.kernels.functions import Linear
 from harness.measure.outcome import DualBound, Status
 from harness.problems.certificate import UNKNOWN_ROUNDING
-from harness.run.plan import Study, block_numbers
 from harness.run.record import Record
 from harness.support.printable import is_number
 
@@ -68,6 +66,24 @@ class DualBounds:
                 better = max if formulation.bounded_from == "below" else min
                 self.known[key] = better(self.known.get(key, bound), bound, key=lambda each: each.value)
 
+    def compared(self, record: Record) -> Record:
+        """Return a copy of a record with the suboptimality of its model and of the points of its trace, by the best bound."""
+        bound, formulation = self.of(record), self.registry.formulations.get(str(record.get("formulation")))
+        if bound is None or formulation is None:
+            return record
+        trace: list[dict[str, Any]] = list(record.get("trace") or ())
+        points = [dict(record), *trace]
+        distances = [bound.suboptimality(formulation, point.get("primal")) for point in points]
+        valid = [None if each is None or each < -UNKNOWN_ROUNDING else each for each in distances]
+        facts: dict[str, Any] = {"suboptimality": valid[0], "best_dual": bound.value, "best_dual_of": bound.of}
+        facts["trace"] = [{**point, "suboptimality": each} for point, each in zip(trace, valid[1:], strict=True)]
+        if valid[0] is None and distances[0] is not None:
+            fault = f"{record.get('label')}: its primal value contradicts the certified dual value of {bound.of}; no subopt."
+            facts["faults"] = [*(record.get("faults") or ()), fault]
+        compared = Record({**record, **facts})
+        compared.cells = record.cells
+        return compared
+
     def note_run(self, spec: RunSpec, record: Record) -> None:
         """Take in the dual value of a run that has just ended."""
         self.note(Record({**spec.as_dict(), **record}))
@@ -102,60 +118,13 @@ def _used_dual(record: Record, formulation: type[Problem]) -> DualBound | None:
     return DualBound(dual, str(record.get("best_dual_of"))) if fits and distance >= -UNKNOWN_ROUNDING else None
 
 
-def _form(spec: RunSpec, registry: Registry) -> str:
-    """Return what the models of a run are made of; empty if it is not run, or if its formulation compares no dual values."""
-    if spec.skip_reason or spec.broken_reason or not spec.kernel or spec.path is not None:
-        return ""
-    is_bounded = registry.formulations[spec.formulation].bounded_from
-    return registry.solver_class(f"{spec.plugin}/{spec.solver}").model_form if is_bounded else ""
-
-
-def makes_dual(spec: RunSpec, registry: Registry) -> bool:
-    """Return whether the models of a run are dual solutions, whose values bound the optimum for others."""
-    return _form(spec, registry) == "dual_coef"
-
-
-def lacks_dual(spec: RunSpec, registry: Registry) -> bool:
-    """Return whether the models of a run are no dual solutions, but have a primal value, which compares with the duals of others."""
-    form = _form(spec, registry)
-    return form == "free_coef" or (form == "weights" and issubclass(registry.kernel_class(spec.kernel), Linear))
-
-
 def solvers_with_dual(formulation: type[Problem], registry: Registry) -> list[str]:
-    """Return the names of solvers that make a dual of a formulation, of those exact ones that the host uses itself."""
-    classes = (cls for solvers in registry.solvers.values() for cls in solvers.values())
+    """Return the names of solvers that make a dual of a formulation, of those exact ones that the host uses itself.
+
+    None if the duals of a formulation bound no other models.
+    """
+    classes = [cls for solvers in registry.solvers.values() for cls in solvers.values() if formulation.bounded_from]
     return [cls.name for cls in classes if cls.serves and cls.model_form == "dual_coef" and cls.takes(formulation)]
-
-
-class Turns:
-    """Which runs of a study go first: in a block those that make a dual, before those whose models need one for their target."""
-
-    def __init__(self, specs: Sequence[RunSpec], study: Study, registry: Registry) -> None:
-        self.lacking, self._makers, self._blocks = set[int](), set[int](), list[tuple[int, str]]()
-        if study.limits.target_gap is not None:
-            self.lacking = {index for index, spec in enumerate(specs) if lacks_dual(spec, registry)}
-        if self.lacking:
-            self._makers = {index for index, spec in enumerate(specs) if makes_dual(spec, registry)}
-            self._blocks = list(zip(block_numbers(specs, study), (spec.formulation for spec in specs), strict=True))
-
-    def in_order(self, indices: Iterable[int]) -> list[int]:
-        """Return runs in their order, but in each block those that lack a dual behind the others; blocks stay interleaved."""
-        order, members = list(indices), dict[tuple[int, str], list[int]]()
-        if not self.lacking:
-            return order
-        for index in sorted(order, key=lambda index: index in self.lacking):
-            members.setdefault(self._blocks[index], []).append(index)
-        return [members[self._blocks[index]].pop(0) for index in order]
-
-    def must_wait(self, index: int, others: Iterable[int]) -> bool:
-        """Return whether a run that lacks a dual waits for one of the ``others``, which makes one in its block."""
-        if index not in self.lacking:
-            return False
-        return any(other in self._makers and self._blocks[other] == self._blocks[index] for other in others)
-
-    def expects_dual(self, index: int) -> bool:
-        """Return whether another run in the block of a run makes a dual."""
-        return self.must_wait(index, self._makers)
 
 
 def missed_for_want_of_dual(
@@ -171,3 +140,31 @@ def missed_for_want_of_dual(
         return expected or bound is not None
     distance = None if bound is None else bound.suboptimality(formulation, record.get("primal"))
     return distance is not None and distance <= (record.get("target_gap") or 0.0)
+
+
+def with_suboptimality(records: Sequence[Record]) -> list[Record]:
+    """Return the records, those of problems with a model that has no gap, with their suboptimality.
+
+    The best dual value is that of these records, and of those that their certificates used: it may be better than the one that a
+    record was certified with. The points of traces have their suboptimality too. A model whose primal value contradicts the dual
+    value has none, and a fault instead.
+    """
+    if not any(map(lacks_gap, records)):
+        return list(records)
+    from harness.registry.discovery import shared_registry
+
+    bounds = DualBounds(shared_registry())
+    keys = [bounds.key(record, record.get("sources") or {}) if record.measured else "" for record in records]
+    lacking = {key for key, record in zip(keys, records, strict=True) if lacks_gap(record)}
+    members = [(record, key in lacking and record.measured) for key, record in zip(keys, records, strict=True)]
+    for record, is_member in members:
+        if is_member:
+            bounds.note(record)
+    return [bounds.compared(record) if is_member else record for record, is_member in members]
+
+
+def lacks_gap(record: Record) -> bool:
+    """Return whether a record has a primal value, and no gap, or was compared with the dual of another run."""
+    has_gap = record.get("relative_gap") is not None and record.get("best_dual") is None
+    is_path = "cell" not in (record.get("path") or {"cell": 0})
+    return record.measured and not has_gap and not is_path and is_number(record.get("primal"))

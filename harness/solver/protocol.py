@@ -38,7 +38,7 @@ class Iterate:
     intercept : b; for the hull formulations minus the threshold
     weights : (d,) instead of ``dual_coef`` for a linear solver without dual variables
     free_coef : (n + m,) instead of ``dual_coef`` for an expansion that is no dual solution of the stated problem: its
-        coefficients are infeasible, or some belong to ``extra_points``. The model is scored, and has no gap.
+        coefficients are infeasible, or some belong to ``extra_points``. The model is scored, and has no gap but a suboptimality.
         f(x) = sum_i free_coef_i k(x_i, x) + sum_j free_coef_{n+j} k(z_j, x) + intercept; the training points come first
     extra_points : (m, d) points z of the model that are no training points, dense or CSR; None if m = 0. The host copies
         those with a nonzero coefficient, so that every iterate may have the same array
@@ -129,7 +129,8 @@ class Solver(ABC):
         that has a dual form, except for those in ``leaves_out``
     leaves_out : formulations with a dual form that the solver does not solve, by name or as classes
     model_form : the field of :class:`Iterate` with the solver's models. ``weights`` have a gap if the kernel is linear and the
-        formulation ``bounds_weights``; ``free_coef`` and ``features`` have none. The command warns if a target gap is given
+        formulation ``bounds_weights``; ``free_coef`` and ``features`` have none. ``free_coef`` meets a target gap with the dual of
+        another run of the problem; the command warns if there is none
     observable : False for a black box whose kernel evaluations the host cannot count (recorded as null)
     exact : True if the iterates converge to the optimum, so that the conformance suite may set a target gap
     requires : packages that the solver needs and the harness does not, as pip specifiers: ``("thundersvm-cpu>=0.3.3",)``. If

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from harness import Record, UsageError
 from harness.report.figures import is_number
 from harness.report.paths import grids
-from harness.report.suboptimality import with_suboptimality
+from harness.report.rows import with_suboptimality
 from harness.report.table import report_table
 from harness.report.timing import TARGETS
 from harness.report.verdict import of_records as verdict_of

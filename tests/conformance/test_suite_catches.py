@@ -12,6 +12,7 @@ from harness.testing.plugin import suite_of_thing
 from harness.testing.things import CommandChecks, ObserverChecks
 from tests.conformance import bad_solvers as bad
 from tests.conformance import bad_things as things
+from tests.run.test_dual_bounds import FALSE_DUALS, OTHER_PROBLEMS
 
 PAGE = Path(__file__).parents[2] / "docs" / "faults.md"
 SOLVERS = {
@@ -152,6 +153,22 @@ Each of these {len(rows)} things was made with one fault. The tests of the harne
 
 | kind | the fault | the check that fails |
 | --- | --- | --- |
+"""
+    return head + "\n".join(lines) + "\n" + of_bounds()
+
+
+def of_bounds() -> str:
+    """Return the faults of dual bounds, each with the test that catches it."""
+    tests = {"a_dual_of_another_problem_is_no_bound": OTHER_PROBLEMS, "a_false_dual_is_no_bound": FALSE_DUALS}
+    lines = [f"| {fault} | `test_{test}` |" for test, faults in tests.items() for fault in faults]
+    head = """
+## Duals that are no bound
+
+A [suboptimality](../explanation/certificates.md#suboptimality-with-the-dual-of-another-run) rests on the dual of another run.
+A harness with one of these faults would use a dual that bounds nothing here. `tests/run/test_dual_bounds.py` has the tests.
+
+| the fault | the test that fails |
+| --- | --- |
 """
     return head + "\n".join(lines) + "\n"
 
