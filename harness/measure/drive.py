@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter, process_time  # imported by name, so that later patches do not change the clock
@@ -11,7 +12,7 @@ import numpy as np
 
 from harness.measure.outcome import INFO, DualBound, Limits, Status, StoppedBy, TracePoint
 from harness.measure.scored import FreeModel, Scored, Weights
-from harness.measure.trace import Dual, TracePlan, certificate_of, claims, copied_model
+from harness.measure.trace import Dual, TracePlan, certificate_of, claims, copied_dual
 from harness.problems.certificate import UNKNOWN_ROUNDING
 from harness.problems.problem import Problem
 from harness.solver.protocol import NOT_DONE, Iterate, Solver, why_target_ignored, with_arrays
@@ -259,11 +260,22 @@ class _Drive:
             cpu_seconds=cpu_seconds,
             info=claims(iterate.info, *_TRACE_INFO)[0],
         )
-        model = copied_model(problem, iterate, support or 0, plan.certificate_values)
+        model = self._copied(plan, iterate, support or 0)
         if model is not None and self.limits.target_gap is not None:
             self.reached = self._meets(model, self.limits.target_gap)
         self.trace.append(point)
         self.observer(point, model)
+
+    def _copied(self, plan: TracePlan, iterate: Iterate, support: int) -> Dual | Scored | None:
+        """Return a copy of a model that is certified; None if it is invalid, its certificate costs too much, or it has none."""
+        if iterate.dual_coef is not None:
+            return copied_dual(self.problem, iterate, support, plan.certificate_values)
+        costs_too_much = self.problem.certificate_cost(support) > plan.certificate_values
+        if costs_too_much or iterate.features is not None or not self.problem.bounded_from:
+            return None
+        with contextlib.suppress(InvalidModel):
+            return self._model(iterate)
+        return None
 
     def _meets(self, model: Dual | Scored, target: float) -> str:
         """Return how the run was stopped if a model meets the target gap, else an empty text."""

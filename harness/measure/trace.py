@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 from dataclasses import dataclass, fields
@@ -11,9 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from harness.measure.outcome import TracePoint
-from harness.measure.scored import FreeModel, Scored, Weights
 from harness.problems.problem import FEASIBLE, Certificate, Problem
-from harness.support.errors import InvalidModel
 from harness.support.printable import bounded
 
 if TYPE_CHECKING:
@@ -55,32 +52,18 @@ class TracePlan:
         return float(first * 10.0 ** (step / per_decade))
 
 
-def copied_model(problem: Problem, iterate: Iterate, support: int, most_values: int) -> Dual | Scored | None:
-    """Return copies of the coefficients and the intercept of a dual solution, or another model whose primal value is known.
+def copied_dual(problem: Problem, iterate: Iterate, support: int, most_values: int) -> Dual | None:
+    """Return copies of the coefficients and the intercept of a dual solution.
 
-    Return None if the model is invalid, or if a certificate takes more than ``most_values`` kernel values.
+    Return None if the coefficients are not n finite numbers, or if a certificate takes more than ``most_values`` kernel
+    values.
     """
-    if iterate.dual_coef is None:
-        return _copied_scored(problem, iterate, support, most_values)
     if problem.certificate_cost(support) > most_values:
         return None
     coef, intercept = np.array(iterate.dual_coef, dtype=np.float64), float(iterate.intercept)
     if coef.shape != (problem.n,) or not np.isfinite(coef).all() or not math.isfinite(intercept):
         return None
     return coef, intercept
-
-
-def _copied_scored(problem: Problem, iterate: Iterate, support: int, most_values: int) -> Scored | None:
-    """Return a copy of a model that is no dual solution if the formulation compares its primal value with duals of others."""
-    extra = np.size(iterate.free_coef) - problem.n if iterate.free_coef is not None else 0
-    if not problem.bounded_from or iterate.features is not None or (problem.n + extra) * max(1, support) > most_values:
-        return None
-    with contextlib.suppress(InvalidModel):
-        if iterate.free_coef is not None:
-            return FreeModel.checked(problem.kernel, iterate.free_coef, iterate.extra_points, iterate.intercept)
-        if iterate.weights is not None and problem.kernel.is_linear:
-            return Weights.checked(problem.kernel, iterate.weights, iterate.intercept)
-    return None
 
 
 def certificate_of(problem: Problem, coef: Vector, intercept: float) -> Certificate:

@@ -121,9 +121,7 @@ class Problem(ABC):
     checks_zero_norm: ClassVar[bool] = True  # whether the certificate must decide if w = 0 despite rounding
     per_point: ClassVar[tuple[str, ...]] = ()  # further per-point arguments of the constructor, (n,)
     has_gap: ClassVar[bool] = True  # False if there is no optimum, or no bound of it
-    # side on which the dual value of any feasible point bounds the optimum of the primal: "below" if the primal is minimised, "above"
-    # if it is maximised; empty: a dual value bounds no other models, as where the problem is not convex
-    bounded_from: ClassVar[Literal["", "below", "above"]] = ""
+    bounded_from: ClassVar[Literal["", "below", "above"]] = ""  # the side of the primal's optimum with all dual values
     bounds_weights: ClassVar[bool] = False  # whether a linear model of weights has a gap too, see dual_point()
     has_core_set: ClassVar[bool] = False  # True for hulls: their certificate is a margin, see measure/core_set.py
 
@@ -348,7 +346,8 @@ class Problem(ABC):
         """Return how far a primal value is from the optimum at most, by the dual value of any feasible point of the problem.
 
         It is (P - D) / |P| of a minimised primal, and (D - P) / D of a maximised one: the relative gap of a model with both
-        values. None if :attr:`bounded_from` is empty, or if the scale is 0 and the values differ.
+        values. None if :attr:`bounded_from` is empty, as where the problem is not convex and a dual value bounds no other model, or
+        if the scale is 0 and the values differ.
         """
         distance = dual - primal if cls.bounded_from == "above" else primal - dual
         scale = abs(dual if cls.bounded_from == "above" else primal)

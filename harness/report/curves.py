@@ -68,8 +68,7 @@ def panels(groups: Sequence[Group]) -> list[Panel]:
     for unit in (unit for group in groups for unit in group.units if not is_path(unit.rows[0].first)):
         _, clock = timing.clocks([record for row in unit.rows for record in row.measured])
         # one quantity a panel: the gap, unless some model has none and a dual of another run gives all a suboptimality
-        compared = any(row.values("suboptimality") for row in unit.rows)
-        figure = "suboptimality" if compared else "relative_gap"
+        figure = "suboptimality" if any(row.borrows_dual for row in unit.rows) else "relative_gap"
         curves = {row.name: curve for row in unit.rows if (curve := _curve(row, clock, figure))}
         missing = [row.name for row in unit.rows if row.begun and row.name not in curves]
         found.append(Panel(title(unit), SECONDS[clock], figure.replace("_", " "), curves, missing, style=STEPS))

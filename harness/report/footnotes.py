@@ -101,7 +101,7 @@ def _duals(rows: Sequence[Row]) -> Iterable[str]:
     """Yield whose duals give a suboptimality, and which solvers would give one to rows that have none."""
     from harness.registry.discovery import shared_registry
 
-    if used := sorted({str(of) for row in rows if row.values("suboptimality") for of in row.said("best_dual_of")}):
+    if used := sorted({str(of) for row in rows if row.borrows_dual for of in row.said("best_dual_of")}):
         yield f"subopt: with the dual of {'; '.join(used)}."
     lacking: dict[str, dict[str, None]] = {}
     for row in rows:

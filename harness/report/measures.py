@@ -138,7 +138,8 @@ def times(groups: Sequence[Group]) -> list[Measure]:
 def core(rows: Sequence[Row]) -> list[Measure]:
     """Return the columns but times that every report has; a formulation's, core ratio and accuracy only where the rows have them."""
     kkt = optimality(rows)
-    every = (EVALUATIONS, SIZE, ACCURACY, GAP, SUBOPTIMALITY, kkt, *columns(rows), CORE_RATIO)
+    further = [SUBOPTIMALITY] * any(row.borrows_dual for row in rows)
+    every = (EVALUATIONS, SIZE, ACCURACY, GAP, *further, kkt, *columns(rows), CORE_RATIO)
     always = (EVALUATIONS, SIZE, GAP, kkt)
     return [measure for measure in every if measure in always or any(row.values(measure.figure) for row in rows)]
 

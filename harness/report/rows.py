@@ -102,6 +102,11 @@ class Row:
         """The runs that are not ``ok``: each has its reason."""
         return [record for record in self.records if record.get("status") != Status.OK]
 
+    @property
+    def borrows_dual(self) -> bool:
+        """True if its models have no gap, but a suboptimality by the dual of another run."""
+        return bool(self.values("suboptimality")) and not self.values("relative_gap")
+
     @functools.cached_property
     def _values(self) -> dict[str, list[float]]:
         return {}

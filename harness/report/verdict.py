@@ -182,7 +182,7 @@ def verdict(groups: Sequence[Group]) -> Verdict:
 def _borrowed(rows: Sequence[Row]) -> list[str]:
     """Return whose dual certifies the models that have none and reached the target."""
     users: dict[str, dict[str, None]] = {}
-    for row in (row for row in rows if row.complete and not row.values(GAP.figure)):
+    for row in (row for row in rows if row.complete and row.borrows_dual):
         for of in row.said("best_dual_of"):
             users.setdefault(of.partition(",")[0], {})[row.name] = None
     return [f"{_names(list(names), 'and')}: certified with the dual of {of}." for of, names in users.items()]

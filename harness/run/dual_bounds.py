@@ -164,7 +164,6 @@ def with_suboptimality(records: Sequence[Record]) -> list[Record]:
 
 
 def lacks_gap(record: Record) -> bool:
-    """Return whether a record has a primal value, and no gap, or was compared with the dual of another run."""
-    has_gap = record.get("relative_gap") is not None and record.get("best_dual") is None
+    """Return whether a record has a primal value and no gap."""
     is_path = "cell" not in (record.get("path") or {"cell": 0})
-    return record.measured and not has_gap and not is_path and is_number(record.get("primal"))
+    return record.measured and record.get("relative_gap") is None and not is_path and is_number(record.get("primal"))
