@@ -6,6 +6,7 @@ import itertools
 import os
 import queue
 import threading
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -31,8 +32,7 @@ class LocalRunner:
         self.specs, self.study, self.reading_seconds, self.bounds = list(specs), study, reading_seconds, bounds
         self._pools: list[ProcessPool] = []
         self._events = queue.SimpleQueue[Event | BaseException | None]()
-        self._waiting: list[int] = []
-        self._under_way = set[int]()
+        self._waiting = deque[int]()
         self._changed = threading.Condition()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -49,8 +49,9 @@ class LocalRunner:
         """Carry out runs, as many at the same time as the study has jobs. Called again, the processes are still there."""
         if not indices:
             return
-        self._waiting = list(indices)
+        self._waiting = deque(indices)
         self._turns = Turns(self.specs, self.study, self.bounds.registry)
+        self._turns.begin(indices)
         # daemons: a command that is interrupted again while it closes does not wait for them, and their processes end with it
         self._thread = threading.Thread(target=self._serve, args=(indices, numba_cache_folder()), daemon=True)
         self._thread.start()
@@ -98,22 +99,20 @@ class LocalRunner:
                 self.bounds.note_run(spec, record)
                 self._events.put(RunsEnded({index: record}, machine()))
                 with self._changed:
-                    self._under_way.discard(index)
+                    self._turns.end(index)
                     self._changed.notify_all()
         except WorkerDied:  # the driver stopped it
             pass
         except BaseException as error:
             self._events.put(error)
-            self._stop.set()
 
     def _next_run(self) -> int | None:
         """Return the next run whose turn it is, taken from those that wait; None if none does, or the driver stopped."""
         with self._changed:
             while self._waiting and not self._stop.is_set():
-                others = {*self._waiting, *self._under_way}
-                for place, index in enumerate(self._waiting):
-                    if not self._turns.must_wait(index, others):
-                        self._under_way.add(index)
-                        return self._waiting.pop(place)
+                ready = (index for index in self._waiting if not self._turns.must_wait(index))
+                if (index := next(ready, None)) is not None:
+                    self._waiting.remove(index)
+                    return index
                 self._changed.wait(_POLL_SECONDS)
         return None

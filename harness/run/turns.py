@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -33,31 +34,40 @@ def lacks_dual(spec: RunSpec, registry: Registry) -> bool:
 
 
 class Turns:
-    """Which runs of a study go first: in a block those that make a dual, before those whose models need one for their target."""
+    """The order of runs where some lack a dual for their target gap: in a block, which is of one formulation here, they are last."""
 
     def __init__(self, specs: Sequence[RunSpec], study: Study, registry: Registry) -> None:
-        self.lacking, self._makers, self._blocks = set[int](), set[int](), list[tuple[int, str]]()
+        self._lacking, self._makers, self._blocks = set[int](), set[int](), list[tuple[int, str]]()
+        self._unmade = Counter[tuple[int, str]]()  # runs that make a dual and have not ended, by block
         if study.limits.target_gap is not None:
-            self.lacking = {index for index, spec in enumerate(specs) if lacks_dual(spec, registry)}
-        if self.lacking:
+            self._lacking = {index for index, spec in enumerate(specs) if lacks_dual(spec, registry)}
+        if self._lacking:
             self._makers = {index for index, spec in enumerate(specs) if makes_dual(spec, registry)}
             self._blocks = list(zip(block_numbers(specs, study), (spec.formulation for spec in specs), strict=True))
+        self._with_dual = {self._blocks[index] for index in self._makers}
 
     def in_order(self, indices: Iterable[int]) -> list[int]:
         """Return runs in their order, but in each block those that lack a dual behind the others; blocks stay interleaved."""
         order, members = list(indices), dict[tuple[int, str], list[int]]()
-        if not self.lacking:
+        if not self._lacking:
             return order
-        for index in sorted(order, key=lambda index: index in self.lacking):
+        for index in sorted(order, key=lambda index: index in self._lacking):
             members.setdefault(self._blocks[index], []).append(index)
         return [members[self._blocks[index]].pop(0) for index in order]
 
-    def must_wait(self, index: int, others: Iterable[int]) -> bool:
-        """Return whether a run that lacks a dual waits for one of the ``others``, which makes one in its block."""
-        if index not in self.lacking:
-            return False
-        return any(other in self._makers and self._blocks[other] == self._blocks[index] for other in others)
+    def begin(self, indices: Iterable[int]) -> None:
+        """Take the runs that are to be carried out."""
+        self._unmade = Counter(self._blocks[index] for index in indices if index in self._makers)
+
+    def end(self, index: int) -> None:
+        """Take note that a run has ended."""
+        if index in self._makers:
+            self._unmade[self._blocks[index]] -= 1
+
+    def must_wait(self, index: int) -> bool:
+        """Return whether a run lacks a dual, and another run of its block that makes one has not ended."""
+        return index in self._lacking and self._unmade[self._blocks[index]] > 0
 
     def expects_dual(self, index: int) -> bool:
-        """Return whether another run in the block of a run makes a dual."""
-        return self.must_wait(index, self._makers)
+        """Return whether a run lacks a dual, and another run of its block makes one."""
+        return index in self._lacking and self._blocks[index] in self._with_dual
