@@ -13,7 +13,6 @@ import numpy as np
 from harness.measure.outcome import INFO, DualBound, Limits, Status, StoppedBy, TracePoint
 from harness.measure.scored import FreeModel, Scored, Weights
 from harness.measure.trace import Dual, TracePlan, certificate_of, claims, copied_dual
-from harness.problems.certificate import UNKNOWN_ROUNDING
 from harness.problems.problem import Problem
 from harness.solver.protocol import NOT_DONE, Iterate, Solver, why_target_ignored, with_arrays
 from harness.support import decimals
@@ -284,7 +283,7 @@ class _Drive:
             met = certificate_of(self.plain, *model).meets(target)
             return f"{stopped}the target gap of {decimals.target(target)}" * met
         distance = None if self.bound is None else self.bound.suboptimality(self.plain, model.primal(self.plain))
-        if self.bound is None or distance is None or not -UNKNOWN_ROUNDING <= distance <= target:
+        if self.bound is None or distance is None or not -decimals.UNKNOWN_ROUNDING <= distance <= target:
             return ""
         return f"{stopped}a suboptimality of {decimals.target(target)}, with the dual of {self.bound.of}"
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from harness.problems.expansion import Expansion
 from harness.problems.rounding import Bounded
+from harness.support.decimals import UNKNOWN_ROUNDING
 
 if TYPE_CHECKING:
     from harness.support.arrays import Mask, Vector
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 _USELESS = 0.25  # rounding of a relative gap, as a fraction of max(1, gap), above which the gap is undecidable
 _FINE_SHARE = 1e-2  # rounding of a relative gap, as a fraction of the gap, that is tolerated
 _FINE = 1e-10  # rounding of a relative gap that is always tolerated
-UNKNOWN_ROUNDING = 1e-6  # assumed rounding of a relative gap without a bound
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,6 @@ from harness.measure.metrics import accuracy
 from harness.measure.outcome import DualBound, Status, TracePoint
 from harness.measure.scored import Scored, Weights, no_gap
 from harness.measure.trace import FIGURES, TracePlan, certificate_of
-from harness.problems.certificate import UNKNOWN_ROUNDING
 from harness.problems.problem import Certificate, CertifiedRun, Problem
 from harness.registry.discovery import Registry, load_registry, share_registry
 from harness.run import allowed, messages
@@ -152,7 +151,7 @@ class RunCertifier:
         distance : suboptimality of a model that is no dual solution, by the dual of another run
         of : of what no gap can be certified, where there is a reason to say so
         """
-        if self.bound is not None and distance is not None and distance < -UNKNOWN_ROUNDING:
+        if self.bound is not None and distance is not None and distance < -decimals.UNKNOWN_ROUNDING:
             values = f"its primal value {certificate.primal:.10g} contradicts the certified dual value {self.bound.value:.10g}"
             reason = f"{values} of {self.bound.of}, beyond rounding; check the formulation and the kernel."
             return {"status": Status.INVALID, "reason": reason}

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.measure.outcome import DualBound, Status
-from harness.problems.certificate import UNKNOWN_ROUNDING
 from harness.run.record import Record
+from harness.support.decimals import UNKNOWN_ROUNDING
 from harness.support.printable import is_number
 
 if TYPE_CHECKING:

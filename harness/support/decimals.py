@@ -2,6 +2,7 @@
 
 import math
 
+UNKNOWN_ROUNDING = 1e-6  # assumed rounding of a relative gap without a bound
 ROUNDING = 1e-8  # relative; a certificate is a difference of two float64 sums over all points
 
 
