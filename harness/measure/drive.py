@@ -21,6 +21,7 @@ from harness.support.printable import clean
 
 _NEVER = float("inf")
 _TRACE_INFO = (200, 5000)  # largest number of entries and characters of the info of a trace point
+_TRACE_NUMBERS = 1 << 20  # largest number of coordinates of extra points, or of weights, in a trace point: 8 MB
 _VALUE_CHARACTERS = 40  # largest number of characters of an invalid value in a message
 
 
@@ -270,7 +271,9 @@ class _Drive:
         if iterate.dual_coef is not None:
             return copied_dual(self.problem, iterate, support, plan.certificate_values)
         costs_too_much = self.problem.certificate_cost(support) > plan.certificate_values
-        if costs_too_much or iterate.features is not None or not self.problem.bounded_from:
+        weights, free = (np.ravel(() if given is None else given) for given in (iterate.weights, iterate.free_coef))
+        numbers = len(weights) + np.count_nonzero(free[self.problem.n :]) * self.problem.kernel.n_features
+        if costs_too_much or numbers > _TRACE_NUMBERS or iterate.features is not None or not self.problem.bounded_from:
             return None
         with contextlib.suppress(InvalidModel):
             return self._model(iterate)

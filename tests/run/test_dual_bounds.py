@@ -211,6 +211,31 @@ def test_a_dual_solution_is_stopped_by_its_own_gap_alone():
     assert outcomes[0].yields == outcomes[1].yields
 
 
+def test_a_trace_point_has_no_model_that_is_large_or_invalid():
+    problem, best, _ = solved(CSVC, 2, 1e-6)
+    points = np.ones((3, 2))
+    models = {
+        "small": {"free_coef": np.r_[best.dual_coef, 1.0, 0.0, 0.0], "extra_points": points},
+        "large": {"free_coef": np.r_[best.dual_coef, np.ones(600_000)], "extra_points": np.ones((600_000, 2))},
+        "invalid": {"free_coef": np.r_[best.dual_coef, np.nan, 0.0, 0.0], "extra_points": points},
+        "too short": {"free_coef": np.ones(3)},
+        "no vector": {"free_coef": np.array(1.0)},
+        "weights of nothing": {"weights": np.array(1.0)},
+        "over features": {"weights": np.ones(2), "features": object()},
+    }
+    copies, clock = [], Clock()
+
+    def script(_):
+        for model in models.values():
+            clock.now *= 2.0
+            yield Iterate(**model)
+        yield Iterate(free_coef=np.zeros(N))
+
+    run(script, None, TracePlan(per_decade=10, first_seconds=1.0), stated=problem.counted(), plain=problem, clock=clock,
+        observer=lambda point, model: copies.append(model is not None))  # fmt: skip
+    assert dict(zip(models, copies, strict=True)) == dict.fromkeys(models, False) | {"small": True}
+
+
 def certified(problem, dataset, primal_of, bound, target=0.05):
     """Return the fields that a certifier computes of a free model."""
     from harness.run.messages import RunSpec
