@@ -142,7 +142,7 @@ def test_a_false_dual_is_no_bound(fault):
     assert not bounds_of(FALSE_DUALS[fault]).known
 
 
-def test_a_dual_over_a_kernel_of_other_code_is_no_bound():
+def test_a_dual_of_a_formulation_of_other_code_is_no_bound():
     plugin = registry()
     formulation, owner = next((name, plugin.owner("formulation", name)) for name in plugin.formulations
                               if plugin.owner("formulation", name) != "harness")  # fmt: skip
