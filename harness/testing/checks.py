@@ -93,6 +93,12 @@ def check(
     return decorate
 
 
+def require(condition: object, message: str) -> None:
+    """Raise AssertionError with a message unless the condition holds, under ``python -O`` too, which skips assert statements."""
+    if not condition:
+        raise AssertionError(message)
+
+
 class Checks:
     """A suite of checks of one thing.
 
@@ -203,8 +209,8 @@ class ValueChecks(Checks):
         """The value pickles, equals its copy, hashes, and refuses changes."""
         subject: Any = self.subject()
         copy = pickle.loads(pickle.dumps(subject))
-        assert copy == subject, "the unpickled copy differs from the original"
-        assert hash(copy) == hash(subject), "equal values must have equal hashes"
+        require(copy == subject, "the unpickled copy differs from the original")
+        require(hash(copy) == hash(subject), "equal values must have equal hashes")
         cls: Any = type(subject)
         for parameter in parameters_of(cls):
             try:
@@ -219,12 +225,13 @@ class ValueChecks(Checks):
     def test_says_what_it_is(self) -> None:
         """The class and every parameter are documented."""
         cls: Any = type(self.subject())
-        assert (vars(cls).get("__doc__") or "").strip(), (
-            f"{cls.__name__} has no docstring; `harness describe` shows it."
+        require(
+            (vars(cls).get("__doc__") or "").strip(), f"{cls.__name__} has no docstring; `harness describe` shows it."
         )
         undocumented = [parameter.name for parameter in parameters_of(cls) if not parameter.doc]
-        assert not undocumented, (
-            f"{cls.__name__}: no documentation for {', '.join(undocumented)}; use harness.parameter(default, doc)."
+        require(
+            not undocumented,
+            f"{cls.__name__}: no documentation for {', '.join(undocumented)}; use harness.parameter(default, doc).",
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unittest
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from harness.registry.discovery import shared_registry
 from harness.run.target_server import only_queried
 from harness.solver.protocol import Iterate
 from harness.testing import exact
-from harness.testing.checks import LIMIT, ValueChecks, check
+from harness.testing.checks import LIMIT, ValueChecks, check, require
 from harness.testing.running import Snapshot, bytes_of, observed, snapshots
 from harness.testing.suite import (
     PATIENT_SECONDS,
@@ -34,6 +34,11 @@ from harness.testing.suite import (
     path_over,
     queries_targets,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harness.problems.problem import Certificate
 
 _FEW_ROWS_MB = 2e-3  # cache size in MB: 262 kernel values of 40 * 40
 _PATIENCE = 2.0  # longest time to the first yield, and from close() to the end, in seconds
@@ -70,19 +75,20 @@ class SolverConformance(ValueChecks, Suite):
     def test_takes_problems_of_all_that_it_solves(self) -> None:
         """``skip`` accepts at least one test problem of each formulation in the solver's ``solves``."""
         registry, solver = shared_registry(), type(self.solver)
-        assert registry.solved_by(solver), f"{registry.why_unsolvable(solver)}."
+        require(registry.solved_by(solver), f"{registry.why_unsolvable(solver)}.")
         for formulation in registry.declared_by(solver) if self.cases is None else ():
             cases = cases_of_formulation(formulation)
             refused = [self.solver.refusal(case.problem()) for case in cases]
-            assert not cases or None in refused, (
-                f"it solves {formulation.name}, but skip refuses all {len(cases)} problems of its zoo(): {refused[0]}"
-            )
+            if cases and None not in refused:
+                raise AssertionError(
+                    f"it solves {formulation.name}, but skip refuses all {len(cases)} problems of its zoo(): {refused[0]}"
+                )
 
     @check(on="first-formulation", since="0.2", seconds=PATIENT_SECONDS)
     def test_yields_a_model_in_time(self, case: Case) -> None:
         """The first model is yielded within 10 s on a few points."""
         first = next(snapshots(self.solver, case.problem(), seed=self.seed), None)
-        assert first is not None, f"{case}: it ended without yielding a model; yield at least one harness.Iterate."
+        require(first is not None, f"{case}: it ended without yielding a model; yield at least one harness.Iterate.")
 
     # -- the model --------------------------------------------------------------------------
 
@@ -94,8 +100,11 @@ class SolverConformance(ValueChecks, Suite):
         # the drive has already checked a last model of another kind
         last = [Snapshot.of(Iterate(outcome.dual_coef, outcome.intercept))] if outcome.model is None else []
         for position, snapshot in enumerate((*run.snapshots, *last)):
-            if snapshot.dual_coef is None and snapshot.free is None:
-                assert snapshot.weights is not None, f"{case}: iterate {position} has neither dual_coef nor weights."
+            model = snapshot.dual_coef, snapshot.free, snapshot.weights
+            require(
+                any(part is not None for part in model),
+                f"{case}: iterate {position} has neither dual_coef nor weights.",
+            )
             try:
                 if snapshot.weights is not None:
                     Weights.checked(run.problem.kernel, snapshot.weights, snapshot.intercept, snapshot.features)
@@ -116,7 +125,9 @@ class SolverConformance(ValueChecks, Suite):
         """The generator ends after its ``done`` iterate."""
         iterates = iter(self.solver.iterates(self._stated(case), np.random.default_rng(self.seed)))
         done = any(iterate.done for iterate in iterates)  # any() stops at the first one
-        assert not done or next(iterates, None) is None, f"{case}: it yields again after a done iterate; return there."
+        require(
+            not done or next(iterates, None) is None, f"{case}: it yields again after a done iterate; return there."
+        )
 
     @check(on="all", since="0.2")
     def test_counts_what_there_is(self, case: Case) -> None:
@@ -127,26 +138,30 @@ class SolverConformance(ValueChecks, Suite):
         most = 2 * run.problem.n + extra  # regression has two coefficients a point
         for position, snapshot in enumerate(run.snapshots):
             step, size = before if snapshot.step is None else snapshot.step, snapshot.working_set
-            assert before <= step, f"{case}: iterate {position} has step {step} after {before}; step must not fall."
+            require(before <= step, f"{case}: iterate {position} has step {step} after {before}; step must not fall.")
             before = step
-            assert size is None or 0 <= size <= most, (
-                f"{case}: iterate {position} has working_set={size}, and the problem has {run.problem.n} points."
+            require(
+                size is None or 0 <= size <= most,
+                f"{case}: iterate {position} has working_set={size}, and the problem has {run.problem.n} points.",
             )
 
     @check(on="all", needs=claims_a_gap)
     def test_certified_to_the_claimed_gap(self, case: Case) -> None:
         """The host's certificate of the last model is within the claimed relative gap."""
-        assert self.gap is not None
         model = self._certified(case)
         if "meets" in case.tags:
-            assert (model.margin_lower or 0.0) <= 0.0, f"{case}: the hulls meet, but a margin was certified: {model}."
-            return
-        reached = model.relative_gap
-        assert reached is not None, f"{case}: the host could not certify the model: {model}."
-        assert reached <= self.gap * (1.0 + 1e-6) + ROUNDING, (
-            f"{case}: certified to a relative gap of {reached:.3g}; its conformance claims {self.gap:g}. "
-            f"{self._advice(case, reached)}"
-        )
+            require((model.margin_lower or 0.0) <= 0.0, f"{case}: the hulls meet, but a margin was certified: {model}.")
+        else:
+            self._reaches_its_gap(str(case), model, lambda reached: f" {self._advice(case, reached)}")
+
+    def _reaches_its_gap(self, what: str, model: Certificate, advice: Callable[[float], str] = lambda _: "") -> None:
+        """Raise AssertionError if a certified model does not reach the claimed gap."""
+        reached, gap = model.relative_gap, self.gap or 0.0
+        if reached is None:
+            raise AssertionError(f"{what}: the host could not certify the model: {model}.")
+        if not reached <= gap * (1.0 + 1e-6) + ROUNDING:
+            claim = f"certified to a relative gap of {reached:.3g}; its conformance claims {gap:g}."
+            raise AssertionError(f"{what}: {claim}{advice(reached)}")
 
     def _advice(self, case: Case, reached: float) -> str:
         """Return advice on a gap that is too large, which tells a wrong intercept from coefficients far from the optimum."""
@@ -164,8 +179,9 @@ class SolverConformance(ValueChecks, Suite):
         """The dual objective agrees with that of the reference solver, within the claimed gap."""
         value, slack = self._objective(case)
         low, high = exact.bounds(case)
-        assert low - slack <= value <= high + slack, (
-            f"{case}: dual objective {value:.9g}; the optimum lies in [{low:.9g}, {high:.9g}] (tolerance {slack:.2g})."
+        require(
+            low - slack <= value <= high + slack,
+            f"{case}: dual objective {value:.9g}; the optimum lies in [{low:.9g}, {high:.9g}] (tolerance {slack:.2g}).",
         )
 
     @check(on="protocol")
@@ -180,8 +196,9 @@ class SolverConformance(ValueChecks, Suite):
         part.checked(solution.dual_coef, solution.intercept)
         if self.solver.observable:
             spent = problem.kernel.counter.evaluations - before
-            assert solution.kernel_evaluations == spent, (
-                f"{case}: {solution.kernel_evaluations} evaluations in its Solution, {spent} counted by the harness."
+            require(
+                solution.kernel_evaluations == spent,
+                f"{case}: {solution.kernel_evaluations} evaluations in its Solution, {spent} counted by the harness.",
             )
 
     # -- the protocol --------------------------------------------------------------------------------
@@ -194,19 +211,23 @@ class SolverConformance(ValueChecks, Suite):
             before = before.with_targets(only_queried(case.y, self._run(case).queried))
         everything = np.arange(after.n)
         rows = np.array(after.kernel.rows(everything))  # cached by the run, if any
-        assert bytes_of(after.kernel.points) == bytes_of(before.kernel.points), (
-            f"{case}: the solver changed the points; copy before writing."
+        require(
+            bytes_of(after.kernel.points) == bytes_of(before.kernel.points),
+            f"{case}: the solver changed the points; copy before writing.",
         )
-        assert after.targets.tobytes() == before.targets.tobytes(), (
-            f"{case}: the solver changed the targets; copy before writing."
+        require(
+            after.targets.tobytes() == before.targets.tobytes(),
+            f"{case}: the solver changed the targets; copy before writing.",
         )
         values = before.kernel.block(everything)
         recomputed = after.kernel.block(everything)
         same_diagonal = np.array_equal(after.kernel.diagonal(), before.kernel.diagonal())
         # the tolerance covers the rounding of stored rows only
-        assert np.allclose(recomputed, values, rtol=1e-12, atol=1e-12), f"{case}: the solver changed the kernel's data."
-        assert np.allclose(rows, values, rtol=1e-4, atol=1e-4), f"{case}: the solver wrote into a cached kernel row."
-        assert same_diagonal, f"{case}: the solver wrote into the kernel's diagonal."
+        require(
+            np.allclose(recomputed, values, rtol=1e-12, atol=1e-12), f"{case}: the solver changed the kernel's data."
+        )
+        require(np.allclose(rows, values, rtol=1e-4, atol=1e-4), f"{case}: the solver wrote into a cached kernel row.")
+        require(same_diagonal, f"{case}: the solver wrote into the kernel's diagonal.")
 
     @check(on="protocol")
     def test_same_seed_same_iterates(self, case: Case) -> None:
@@ -214,10 +235,11 @@ class SolverConformance(ValueChecks, Suite):
         first = self._run(case).snapshots
         np.random.seed(12345)  # noqa: NPY002 - a solver that uses the global generator is what this check looks for
         second = list(snapshots(self.solver, case.problem(), seed=self.seed))
-        assert len(first) == len(second), f"{case}: {len(first)} iterates, then {len(second)} with the same seed."
+        require(len(first) == len(second), f"{case}: {len(first)} iterates, then {len(second)} with the same seed.")
         for position, (one, other) in enumerate(zip(first, second, strict=True)):
-            assert one.same_bits(other), (
-                f"{case}: iterate {position} differs between two runs with the same seed; use only ``rng``."
+            require(
+                one.same_bits(other),
+                f"{case}: iterate {position} differs between two runs with the same seed; use only ``rng``.",
             )
 
     @check(on="protocol")
@@ -238,7 +260,9 @@ class SolverConformance(ValueChecks, Suite):
         for which in (0, 1):
             same = len(alone[which]) == len(together[which])
             same = same and all(a.same_bits(b) for a, b in zip(alone[which], together[which], strict=True))
-            assert same, f"{case}: a run differs when it is interleaved with another; keep all state in the generator."
+            require(
+                same, f"{case}: a run differs when it is interleaved with another; keep all state in the generator."
+            )
 
     @check(on="protocol")
     def test_yields_before_the_end_of_a_budget(self, case: Case) -> None:
@@ -247,10 +271,13 @@ class SolverConformance(ValueChecks, Suite):
         problem, began = case.problem(), perf_counter()
         outcome = drive(self.solver, problem, np.random.default_rng(self.seed), Limits(iteration_limit=1))
         closing = perf_counter() - began - outcome.seconds
-        assert outcome.yields == 1, f"{case}: {outcome.yields} yields under a limit of one."
-        assert outcome.seconds < _PATIENCE, f"{case}: {outcome.seconds:.1f} s before the first yield; yield more often."
-        assert closing < _PATIENCE, (
-            f"{case}: {closing:.1f} s until the generator ended after the host closed it; end at once."
+        require(outcome.yields == 1, f"{case}: {outcome.yields} yields under a limit of one.")
+        require(
+            outcome.seconds < _PATIENCE, f"{case}: {outcome.seconds:.1f} s before the first yield; yield more often."
+        )
+        require(
+            closing < _PATIENCE,
+            f"{case}: {closing:.1f} s until the generator ended after the host closed it; end at once.",
         )
         if outcome.dual_coef is not None:
             problem.checked(outcome.dual_coef, outcome.intercept)
@@ -259,14 +286,16 @@ class SolverConformance(ValueChecks, Suite):
     def test_every_kernel_value_is_counted(self, case: Case) -> None:
         """All kernel values that the engine computes are requested from ``problem.kernel``, which counts them."""
         run = self._run(case)
-        assert not run.counter.evaluations_at_least, (
-            f"{case}: its count is a lower bound: it took the points, or computed with a copy; use problem.kernel."
+        require(
+            not run.counter.evaluations_at_least,
+            f"{case}: its count is a lower bound: it took the points, or computed with a copy; use problem.kernel.",
         )
         counted = run.counter.evaluations
         # with the linear kernel a solver may store w, and count inner products with it that no engine computes
         complete = counted >= run.computed if case.linear else counted == run.computed
-        assert complete, (
-            f"{case}: {counted} kernel evaluations counted, {run.computed} computed; use problem.kernel, not its engine."
+        require(
+            complete,
+            f"{case}: {counted} kernel evaluations counted, {run.computed} computed; use problem.kernel, not its engine.",
         )
 
     @check(on="all", needs=queries_targets, fits=_queries_targets)
@@ -276,30 +305,34 @@ class SolverConformance(ValueChecks, Suite):
         for position, (snapshot, count) in enumerate(zip(run.snapshots, run.counts, strict=True)):
             unknown = np.setdiff1d(np.arange(len(case.y)), run.queried[:count])
             strange = [] if snapshot.dual_coef is None else unknown[snapshot.dual_coef[unknown] != 0.0]
-            assert not len(strange), (
-                f"{case}: iterate {position} has a coefficient at point {strange[0]}, whose target was not queried by then; "
-                "call problem.query for each point that a model uses."
+            require(
+                not len(strange),
+                f"{case}: iterate {position} has coefficients at the points {strange}, whose targets were not queried by then; "
+                "call problem.query for each point that a model uses.",
             )
-        assert run.problem.queried.tolist() == run.queried, (
+        require(
+            run.problem.queried.tolist() == run.queried,
             f"{case}: the problem has {len(run.problem.queried)} queried targets, {len(run.queried)} were queried; use "
-            "only problem.query."
+            "only problem.query.",
         )
         # the targets that were not queried are negated, which must change nothing
         opposite = case.changed(y=np.where(np.isin(np.arange(len(case.y)), run.queried), case.y, -case.y))
         other = observed(self.solver, opposite, seed=self.seed, seconds=PATIENT_SECONDS)
         same = run.queried == other.queried and len(run.snapshots) == len(other.snapshots)
         same = same and all(a.same_bits(b) for a, b in zip(run.snapshots, other.snapshots, strict=True))
-        assert same, (
+        require(
+            same,
             f"{case}: the targets that it did not query were changed, and it queried other points or returned other models; "
-            "use only problem.query for targets and only ``rng`` for random numbers."
+            "use only problem.query for targets and only ``rng`` for random numbers.",
         )
 
     @check()
     def test_a_target_gap_keeps_its_class(self) -> None:
         """``with_target_gap`` returns a solver of the same class."""
         returned, expected = type(self.solver.with_target_gap(1e-3)), type(self.solver)
-        assert returned is expected, (
-            f"with_target_gap returned {returned.__name__}; it must return {expected.__name__}: return self.replace(...)."
+        require(
+            returned is expected,
+            f"with_target_gap returned {returned.__name__}; it must return {expected.__name__}: return self.replace(...).",
         )
 
     # -- a path ----------------------------------------------------------------------------------------
@@ -308,23 +341,21 @@ class SolverConformance(ValueChecks, Suite):
     def test_a_path_solves_every_cell(self, case: Case) -> None:
         """Each cell of a path agrees with a separate run: feasible, certified to the claimed gap, the same objective."""
         along, alone = (self._certify_path(case, cold=cold) for cold in (False, True))
-        assert along.keys() == alone.keys(), (
+        require(
+            along.keys() == alone.keys(),
             f"{case}: cells {sorted(alone.keys() - along.keys())} of its path were not solved; solve_path ends each cell of "
-            "path.cells with a done iterate."
+            "path.cells with a done iterate.",
         )
         for index, cell in along.items():
-            assert (cell is None) == (alone[index] is None), (
-                f"{case}: cell {index} of its path has another kind of model."
+            require(
+                (cell is None) == (alone[index] is None), f"{case}: cell {index} of its path has another kind of model."
             )
-            if cell is None or self.gap is None or "meets" in case.tags:
+            other = alone[index]
+            if cell is None or other is None or self.gap is None or "meets" in case.tags:
                 continue
-            assert cell.relative_gap is not None, f"{case}: cell {index} of its path could not be certified: {cell}."
-            assert cell.relative_gap <= self.gap * (1.0 + 1e-6) + ROUNDING, (
-                f"{case}: cell {index} of its path is certified to a relative gap of {cell.relative_gap:.3g}; "
-                f"its conformance claims {self.gap:g}."
-            )
+            self._reaches_its_gap(f"{case}: cell {index} of its path", cell)
             if self.solver.exact:
-                self._same_objective(f"{case}: cell {index} of its path", cell, alone[index])
+                self._same_objective(f"{case}: cell {index} of its path", cell, other)
 
     # -- invariances ---------------------------------------------------------------------------------
 
@@ -342,8 +373,7 @@ class SolverConformance(ValueChecks, Suite):
     @check(on="protocol", needs=converges, fits=_has_a_law_of_doubling)
     def test_doubling_every_point(self, case: Case) -> None:
         """Duplicating every point, with C changed as in ``laws.doubled``, does not change the objective."""
-        doubled = case.formulation.laws.doubled
-        assert doubled is not None
+        doubled = case.formulation.laws.doubled or {}
         twice = np.repeat(np.arange(len(case.y)), 2)
         self._agrees(case, case.changed(x=case.x[twice], y=case.y[twice], values=case.multiplied(doubled)))
 
@@ -382,8 +412,8 @@ class SolverConformance(ValueChecks, Suite):
             self._agrees(case, case.changed(x=case.x * 8.0, kernel=RBF(gamma=case.kernel.gamma / 64.0)))
             return
         laws = case.formulation.laws
-        assert laws.objective is not None
+        power = laws.objective or 0
         # scale towards the larger objective, where the relative gap is as strict
-        size = 8.0 if laws.objective > 0 else 1.0 / 8.0
-        values = case.multiplied({name: size ** (2 * power) for name, power in laws.scaled.items()})
-        self._agrees(case, case.changed(x=case.x * size, values=values), size ** (2 * laws.objective))
+        size = 8.0 if power > 0 else 1.0 / 8.0
+        values = case.multiplied({name: size ** (2 * exponent) for name, exponent in laws.scaled.items()})
+        self._agrees(case, case.changed(x=case.x * size, values=values), size ** (2 * power))

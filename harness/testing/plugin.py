@@ -113,11 +113,10 @@ def _suites(registry: Registry, plugin: str) -> Iterator[type[Checks]]:
 
 def suite_of_thing(kind: str, name: str, thing: Any) -> type[Checks]:
     """Return the suite of a thing that is neither a solver nor a command."""
-    suite = _SUITES[kind]
-    if not issubclass(suite, ValueChecks):
-        return _made(suite, getattr(thing, "function", thing), thing=thing, called=name)
-    declared: Conformance = getattr(thing, "conformance", Conformance())
-    return _made(suite, thing, excused=declared.excused, thing=thing(**declared.values))
+    suite, declared = _SUITES[kind], getattr(thing, "conformance", Conformance())
+    if issubclass(suite, ValueChecks):
+        thing = thing(**declared.values)
+    return _made(suite, getattr(thing, "function", thing), excused=declared.excused, thing=thing, called=name)
 
 
 def _of_solver(solver: Solver) -> type[Checks]:

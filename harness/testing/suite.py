@@ -13,7 +13,7 @@ from harness.problems.cases import Case
 from harness.registry.discovery import shared_registry
 from harness.solver.path import Grid, SolutionPath
 from harness.support.parameters import values_of
-from harness.testing.checks import Checks, TookTooLong, limited
+from harness.testing.checks import Checks, TookTooLong, limited, require
 from harness.testing.running import Run, observed
 
 if TYPE_CHECKING:
@@ -186,9 +186,10 @@ class Suite(Checks):
         run = self._run(case)
         outcome = run.outcome
         ended = outcome.status is Status.OK or ("meets" in case.tags and outcome.status is Status.UNFINISHED)
-        assert ended, (
+        require(
+            ended,
             f"{case}: it ended as {outcome.status} after {outcome.yields} iterates: {outcome.reason.rstrip('.')}; "
-            "end the generator with a done iterate."
+            "end the generator with a done iterate.",
         )
         return run
 
@@ -204,42 +205,43 @@ class Suite(Checks):
         certificate = self._certified(case)
         if "meets" in case.tags:
             return certificate.dual or 0.0, _NO_MARGIN
-        assert certificate.dual is not None, f"{case}: the host could not certify the model: {certificate}."
+        if certificate.dual is None:
+            raise AssertionError(f"{case}: the host could not certify the model: {certificate}.")
         return certificate.dual, (self.gap or 0.0) * _scale(certificate) + ROUNDING
 
     def _certify_path(self, case: Case, *, cold: bool) -> dict[int, Certificate | None]:
         """Return the certificate of each cell of a path over a case; None for models without dual coefficients."""
-        path = path_over(case, cold=cold)
-        assert path is not None
+        path: Any = path_over(case, cold=cold)
         refusal = self.solver.refusal(path.problem(path.cells[0]))
         if refusal is not None:
             raise unittest.SkipTest(refusal)
         certificates: dict[int, Certificate | None] = {}
         limit = PATIENT_SECONDS * len(path.cells)
         for cell_outcome in drive_path(self.solver, path, self.seed, Limits(time_limit=limit)):
-            assert not isinstance(cell_outcome, StoppedBy), f"{case}: its path did not end within {limit:g} s."
+            if isinstance(cell_outcome, StoppedBy):
+                raise AssertionError(f"{case}: its path did not end within {limit:g} s.")
             outcome, problem = cell_outcome.outcome, path.problem(cell_outcome.cell)
             ended = outcome.status is Status.OK or "meets" in case.tags
-            assert ended, f"{case}: cell {cell_outcome.cell.index} of its path is {outcome.status}: {outcome.reason}."
+            require(ended, f"{case}: cell {cell_outcome.cell.index} of its path is {outcome.status}: {outcome.reason}.")
             model = None if outcome.dual_coef is None else problem.checked(outcome.dual_coef, outcome.intercept)
             certificates[cell_outcome.cell.index] = None if model is None else problem.certify(*model)
         return certificates
 
-    def _same_objective(self, what: str, first: Certificate, second: Certificate | None) -> None:
+    def _same_objective(self, what: str, first: Certificate, second: Certificate) -> None:
         """Assert that two certified models of one problem have the same dual objective, within the claimed gap of each."""
-        assert second is not None
         allowed = (self.gap or 0.0) * (_scale(first) + _scale(second)) + ROUNDING
         difference = abs((first.dual or 0.0) - (second.dual or 0.0))
-        assert difference <= allowed, f"{what}: objective {first.dual}, and {second.dual} in a separate run."
+        require(difference <= allowed, f"{what}: objective {first.dual}, and {second.dual} in a separate run.")
 
     def _agrees(self, first: Case, second: Case, factor: float = 1.0) -> None:
         """Assert that two cases have the same optimal objective, up to a factor and both gaps."""
         value, slack = self._objective(first)
         other, other_slack = self._objective(second)
         allowed = slack + other_slack / factor
-        assert abs(value - other / factor) <= allowed, (
+        require(
+            abs(value - other / factor) <= allowed,
             f"{first}: objective {value:.9g}, but {other / factor:.9g} for the changed problem; "
-            f"they must agree within {allowed:.2g}."
+            f"they must agree within {allowed:.2g}.",
         )
 
 

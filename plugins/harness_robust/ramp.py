@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import RBF, KernelOracle, Solver, UsageError, get_solver, parameter
+from harness import RBF, Conformance, KernelOracle, Solver, UsageError, get_solver, parameter
 from harness.problems.csvc import CSVCNoBias, CSVCParameters
 from harness.problems.dual import DualForm, boxed
 from harness.problems.expansion import Expansion, expansions
@@ -51,6 +51,11 @@ class RampSVC(Problem):
     parameter_class = RampSVCParameters
     constraints = "|dual_coef_i| <= C_i and intercept 0"
     has_bias = False
+    conformance = Conformance(
+        excused={
+            "primal_bounds_every_dual": "not convex: the dual value is that of the convex sub-problem at the model"
+        }
+    )
     per_point = ("upper",)
     C = setting("C", "The common price C before class weights.")
     s = setting("s", "Where the loss becomes flat, in units of y f.")
@@ -63,7 +68,7 @@ class RampSVC(Problem):
         wrong, soft = np.where(np.arange(16) < 4, -y, y), {"C": 1.0}
         # far on the wrong side: beyond s
         beyond = Case.of(cls, "outliers", 2.0 * x, wrong, RBF(gamma=0.5), soft, "protocol", "outliers")
-        return [*problems.two_classes(cls, {"C": 10.0}, soft), beyond]
+        return [*problems.two_classes(cls, {"C": 10.0}, soft, pair=0.5, three=0.5), beyond]
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any, upper: Any = None) -> None:
         super().__init__(kernel, targets, settings)

@@ -119,7 +119,10 @@ class TubeSVR(Problem):
     def dual_form(self) -> DualForm:
         hulls, slope = two_hulls(np.repeat([1.0, -1.0], self.n), self.caps), -2.0 * self.epsilon * self.shifts
         linear = np.concatenate([slope, slope])
-        return _TubeForm(linear, hulls.lower, hulls.upper, hulls.start, 2, 2, hulls.group, relative=True)
+        constant = -2.0 * self.epsilon**2  # of -1/2 sigma^2, which has sum (u - v) shifts + 2 epsilon
+        return _TubeForm(
+            linear, hulls.lower, hulls.upper, hulls.start, 2, 2, hulls.group, relative=True, constant=constant
+        )
 
     def feasibility_violation(self, dual_coef: Vector) -> float:
         up, down = np.maximum(dual_coef, 0.0), np.maximum(-dual_coef, 0.0)

@@ -1,12 +1,12 @@
 """Tiny kernels, data sets, formulations, metrics, formats, observers and commands with one planted fault each."""
 
 import types
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import click
 import numpy as np
 
-from harness import CSVCNoBias, Dataset, DataSource, Metric, Problem, content_sha256, parameter
+from harness import CSVCNoBias, Dataset, DataSource, Linear, Metric, Problem, content_sha256, parameter
 from harness.problems.problem import Certificate
 from tests.adversaries.plugins.wrong_winners import Faulty
 
@@ -97,7 +97,8 @@ class LeastSquares(Problem):
     def zoo(cls):
         from harness.testing import problems
 
-        return problems.real_values(cls)
+        pair = problems.Case.of(cls, "pair", problems.PAIR, [1, -1], Linear(), {}, optimum=1 / 3)
+        return [pair, *problems.real_values(cls)]
 
     def feasibility_violation(self, dual_coef):
         return max(0.0, float(np.abs(dual_coef).max()) - 1e4)
@@ -124,21 +125,56 @@ class NoZoo(LeastSquares):
         return []
 
 
+class NoOptimum(LeastSquares):
+    """States no optimum, and has no dual form."""
+
+    @classmethod
+    def zoo(cls):
+        return super().zoo()[1:]
+
+
 class NoConstraints(LeastSquares):
     """Does not say what is feasible."""
 
     constraints = ""
 
 
-class PrimalIsDual(CSVCNoBias):
-    """Gives the dual value for the primal one, so that every gap is 0."""
-
-    name = "primal-is-dual"
+def certified(description, objectives):
+    """Return a formulation whose certificate has ``objectives(primal, dual, loss)`` of a sound one, loss an array of the points'."""
 
     def certificate(self, dual_coef, intercept, scores):
-        dual = float(self.targets @ dual_coef) - 0.5 * float(dual_coef @ scores)
+        half, loss = 0.5 * float(dual_coef @ scores), self.upper * np.maximum(0.0, 1.0 - self.targets * scores)
+        primal, dual = half + float(loss.sum()), float(self.targets @ dual_coef) - half
         violation = self.feasibility_violation(dual_coef)
-        return Certificate.of_objectives(dual, dual, kkt_violation=0.0, feasibility_violation=violation)
+        return Certificate.of_objectives(
+            *objectives(primal, dual, loss), kkt_violation=0.0, feasibility_violation=violation
+        )
+
+    own = {"__doc__": description, "name": "own", "certificate": certificate}
+    return type("Own", (CSVCNoBias,), own)
+
+
+Certified = certified("A certificate without a fault.", lambda primal, dual, _: (primal, dual))
+PrimalIsDual = certified(
+    "Gives the dual value for the primal one, so that every gap is 0.", lambda _p, dual, _l: (dual, dual)
+)
+HalvesEveryGap = certified(
+    "Takes the middle of primal and dual value for the primal one.", lambda p, d, _: ((p + d) / 2, d)
+)
+DoublesBoth = certified("Doubles the primal and the dual value.", lambda primal, dual, _: (2 * primal, 2 * dual))
+ShiftsTheDual = certified("Its dual value is too small by a constant.", lambda primal, dual, _: (primal, dual - 0.01))
+LeavesOutALoss = certified(
+    "Leaves out the largest loss where many points have one.",
+    lambda primal, dual, loss: (primal - loss.max() * (np.count_nonzero(loss) > 30), dual),
+)
+
+
+class ShrinksTheGap(CSVCNoBias):
+    """Its gap is half the difference of its primal and dual value."""
+
+    def bounded_certificate(self, dual_coef, intercept, model):
+        sound = super().bounded_certificate(dual_coef, intercept, model)
+        return replace(sound, gap=0.5 * sound.gap, relative_gap=0.5 * sound.relative_gap)
 
 
 def share_of_errors(targets, scores):

@@ -47,7 +47,14 @@ THINGS = {
     ("data set", "describes_its_points"): (things.SaysNothing,),
     ("formulation", "refuses_what_is_infeasible"): (things.TakesAll,),
     ("formulation", "has_a_zoo"): (things.NoZoo,),
-    ("formulation", "certifies_optima_and_bounds_the_rest"): (things.PrimalIsDual,),
+    ("formulation", "certifies_optima"): (things.DoublesBoth, things.NoOptimum),
+    ("formulation", "dual_value_is_that_of_the_dual_form"): (things.DoublesBoth, things.ShiftsTheDual),
+    ("formulation", "primal_bounds_every_dual"): (
+        things.PrimalIsDual,
+        things.HalvesEveryGap,
+        things.ShrinksTheGap,
+        things.LeavesOutALoss,
+    ),
     ("formulation", "says_what_it_is"): (things.NoConstraints,),
     ("report format", "leaves_no_run_out"): (things.without_failures,),
     ("report format", "is_text_whatever_the_records"): (things.as_bytes, things.first_only),
@@ -121,7 +128,7 @@ def test_a_fault_of_a_thing_is_caught_by_its_check(thing: Any, kind_and_check: t
 @pytest.mark.parametrize(
     ("kind", "thing"),
     [
-        ("kernel", things.Sound), ("data set", things.Blobs), ("formulation", things.LeastSquares),
+        ("kernel", things.Sound), ("data set", things.Blobs), ("formulation", things.LeastSquares), ("formulation", things.Certified),
         ("report format", things.labels), ("metric", things.Metric(things.share_of_errors, "low", 0.0, 1.0)),
     ],
 )  # fmt: skip

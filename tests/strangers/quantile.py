@@ -25,6 +25,7 @@ class QuantileSVR(Problem):
 
     name = "quantile-svr"
     task = "regression"
+    has_bias = False
     metrics = ("mae",)
     columns = (
         Column("share_below", "share", meaning="training targets that lie below f", title="below\nf"),
