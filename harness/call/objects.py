@@ -113,7 +113,7 @@ class Objects:
         elif isinstance(value, FileSource) and value.memory_name:
             yield renamed(value, name) if name else value
         elif isinstance(value, DataSource) and not name:
-            if not isinstance(value, FileSource) and self.registry.datasets.get(value.name) is not type(value):
+            if not isinstance(value, FileSource) and type(value) not in self.registry.datasets.values():
                 raise UsageError(
                     f"datasets: no plugin registers the source {type(value).__name__}; give its load() as a Dataset."
                 )

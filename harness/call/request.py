@@ -110,8 +110,7 @@ def _study(sources: Iterable[StudyFile], registry: Registry, wrong: Mistakes, op
     oracle = ",".join(map(selection.text_of, values["core_set_oracle"] or ()))
     if oracle:
         wrong.collect("core_set_oracle", registry.solver, oracle)
-    for name in values["metrics"] or ():
-        wrong.collect("metrics", parameters.check_known, "metric", name, registry.metrics)
+    values["metrics"] = [wrong.collect("metrics", registry.known, "metric", name) for name in values["metrics"] or ()]
     tasks = {registry.formulation(name).task for name in formulations or ()}
     datasets = _select("datasets", values, registry.select_datasets, wrong)
     if tasks == {"regression"}:
@@ -158,10 +157,10 @@ def _select(
     name: str, values: Mapping[str, Any], select: Callable[[Sequence[Item]], list[Any]], wrong: Mistakes
 ) -> list[Any]:
     """Return what the items of a setting select, each thing once; objects are selected already."""
-    chosen: dict[str, Any] = {}
+    chosen: dict[Any, Any] = {}
     for item in values[name] or ():
         things = (wrong.collect(name, select, [item]) or ()) if isinstance(item, Item) else [item]
-        chosen |= {repr(thing): thing for thing in things}
+        chosen |= {(type(thing), repr(thing)): thing for thing in things}
     return list(chosen.values())
 
 
@@ -238,7 +237,17 @@ def notes(study: Study, specs: Iterable[RunSpec], registry: Registry) -> list[st
     if not runs:
         return []  # broken plugins, or solvers that solve none of the formulations: their rows have the reason
     targeted = [*_same_at_the_target(study), *_uncertifiable(runs, registry)] if study.limits.target_gap else []
-    return [f"note: {text}" for text in (*targeted, *_unused(study, runs, registry), *_scarce(study, len(runs)))]
+    others = *_shared_names(study, registry), *_unused(study, runs, registry), *_scarce(study, len(runs))
+    return [f"note: {text}" for text in (*targeted, *others)]
+
+
+def _shared_names(study: Study, registry: Registry) -> Iterable[str]:
+    """Yield a sentence for each solver of the harness whose name solvers of other plugins have too."""
+    for item in {item.solver.name: item for item in study.solvers if isinstance(item, ConfiguredSolver)}.values():
+        others = [name for name in registry.rivals("solver", item.solver.name) if "/" in name]
+        if others and registry.owner("solver", item.solver.name) == item.plugin:
+            name = item.solver.name
+            yield f"{name} is {item.plugin}/{name}, which comes with the harness; there is {' and '.join(others)} too"
 
 
 def _unused(study: Study, runs: Sequence[RunSpec], registry: Registry) -> Iterable[str]:

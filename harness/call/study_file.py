@@ -167,7 +167,7 @@ def _items(file: StudyFile, given: Any, registry: Registry, paths: bool) -> list
 def _located(item: Item, folder: Path, registry: Registry) -> Item:
     """Return an item whose path begins in a folder with an absolute one; names and patterns of data sets as they are."""
     wild = os.sep not in item.name and any(character in item.name for character in "*?")
-    if wild or item.name in registry.datasets or not selection.is_path(item.name, folder):
+    if wild or registry.resolve("data set", item.name) in registry.datasets or not selection.is_path(item.name, folder):
         return item
     tests = {"test": [_absolute(folder, path) for path in item.values["test"]]} if "test" in item.values else {}
     return Item(_absolute(folder, item.name), item.values | tests)

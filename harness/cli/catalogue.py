@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from harness.cli import commands
 from harness.measure.outcome import Status
 from harness.registry.hookspecs import FORMATS, OBSERVERS
-from harness.solver.protocol import formulation_names
 from harness.support.errors import UsageError
 from harness.support.parameters import did_you_mean
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 LISTED = {
     "solvers": "solver", "plugins": "plugin", "datasets": "data set", "kernels": "kernel", "formulations": "formulation",
-    "metrics": "metric", "formats": "report format", "observers": "observer", "commands": "command",
+    "metrics": "metric", "formats": "report format", "executors": "executor", "observers": "observer", "commands": "command",
 }  # fmt: skip
 """What ``harness list`` takes -> the kind that it lists."""
 _MARKUP = re.compile(r"(?::[\w:]+:)?`{1,2}([^`]+)`{1,2}")  # ``code``, `name`, :mod:`module`
@@ -78,7 +77,8 @@ def entries(registry: Registry, listed: str) -> list[Entry]:
 
 def solved_names(registry: Registry, solver: type[Solver]) -> list[str]:
     """Return the names of the formulations that a solver solves, those that are not installed last."""
-    return [*formulation_names(registry.solved_by(solver)), *registry.not_installed(solver)]
+    solved = [registry.name_of("formulation", cls) for cls in registry.solved_by(solver)]
+    return [*solved, *registry.not_installed(solver)]
 
 
 def solvers_of(registry: Registry, formulation: type[Problem]) -> list[str]:
@@ -119,7 +119,7 @@ def unmarked(text: str) -> str:
 
 
 def find(registry: Registry, name: str) -> list[Entry]:
-    """Return everything called ``name``, of any kind; ``plugin/solver`` names a solver.
+    """Return everything called ``name`` or ``plugin/name``, of any kind.
 
     Raises
     ------
@@ -127,6 +127,7 @@ def find(registry: Registry, name: str) -> list[Entry]:
     """
     everything = [entry for listed in LISTED for entry in entries(registry, listed)]
     named = [entry for entry in everything if name in (entry.name, f"{entry.plugin}/{entry.name}")]
+    named = named or [entry for entry in everything if entry.name.endswith(f"/{name}")]
     if not named:
         near = did_you_mean(name, dict.fromkeys(entry.name for entry in everything))
         raise UsageError(

@@ -53,8 +53,9 @@ def command(ctx: click.Context, /, **given: Any) -> None:
       harness check 'lasvm[epochs=5]' -v
 
     A failure has a sentence, its place in the plugin, and the smallest problem that shows it, a file in the folder
-    harness-failures. Known failures are declared by a class (conformance), with the reason. Exit codes: 0 nothing failed,
-    1 a check failed, 2 bad usage.
+    harness-failures. Known failures are declared by a class (conformance), with the reason. What could not be checked is
+    counted as skipped, with the reason. Exit codes: 0 nothing failed, 1 a check failed, or of a target all checks were
+    skipped, 2 bad usage.
     """
     from harness.call import request
     from harness.report import files, output
@@ -68,24 +69,33 @@ def command(ctx: click.Context, /, **given: Any) -> None:
         raise UsageError("PLUGIN, FILE or NAME is missing; write for example `harness check ./my_solver.py`.")
     only = [text.removeprefix("test_") for texts in given["only"] for text in texts] or [""]
     began, entries = monotonic(), list[dict[str, Any]]()
+    unchecked = False
     for target in given["targets"]:
+        of_target = list[dict[str, Any]]()
         for suite in suites_of(target, registry):
             of_suite = list[dict[str, Any]]()
             for entry in _entries(suite, target, only):
                 if given["format_"] == "text" and (given["verbose"] or entry["status"] == "failed"):
                     output.show(_lines(entry, of_suite))
                 of_suite.append(entry)
-            entries += of_suite
+            if given["format_"] == "text" and not given["verbose"]:
+                output.show("".join(_left_out(of_suite)))
+            of_target += of_suite
+        entries += of_target
+        own = [entry for entry in of_target if entry["kind"] != "plugin"] or of_target
+        unchecked |= {entry["status"] for entry in own} <= {"skipped"}
     if given["format_"] == "json":
         output.show(files.content("json", entries).decode())
     statuses = collections.Counter(entry["status"] for entry in entries)
     counts = [
         f"{statuses[status]} {status}" for status in ("passed", "failed", "excused", "skipped") if statuses[status]
     ]
+    left_out = sum(entry["skipped"] for entry in entries if entry["status"] != "skipped")
+    counts += [f"{left_out} problems left out"] if left_out else []
     output.say(
         f"{len(entries)} checks in {monotonic() - began:.1f} s: {', '.join(counts) or '--only names none of them'}"
     )
-    ctx.exit(int(statuses["failed"] > 0 or not entries))
+    ctx.exit(int(statuses["failed"] > 0 or unchecked))
 
 
 def _entries(suite: type[Checks], target: str, only: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -102,9 +112,22 @@ def _entries(suite: type[Checks], target: str, only: Sequence[str]) -> Iterator[
             "thing": suite.label(), "kind": suite.kind, "check": name.removeprefix("test_"),
             "asks": check.__doc__.partition("\n")[0], "since": check.since, "status": status,
             "problems": sum(bool(result.case) for result in results),
-            "failing": sum(result.status == "failed" for result in results), "message": first.message if first else "",
+            "failing": sum(result.status == "failed" for result in results),
+            "skipped": sum(result.status == "skipped" for result in results),
+            "reasons": [*dict.fromkeys(result.message for result in results if result.status == "skipped")],
+            "message": first.message if first else "",
             "where": first.where if first else "", "file": next((result.file for result in deciding if result.file), ""),
         }  # fmt: skip
+
+
+def _left_out(entries: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield a line for each reason why checks of a thing were not made, or not on all problems."""
+    checks = collections.Counter(reason for entry in entries for reason in entry["reasons"])
+    for reason, number in checks.items():
+        yield (
+            _folded(f"skipped  {entries[0]['thing']}: {number} {'check' if number == 1 else 'checks'}. {plain(reason)}")
+            + "\n"
+        )
 
 
 def _lines(entry: dict[str, Any], before: Sequence[dict[str, Any]]) -> str:
@@ -125,7 +148,9 @@ def _lines(entry: dict[str, Any], before: Sequence[dict[str, Any]]) -> str:
 
 def _folded(text: str, room: int = 0) -> str:
     """Return a text in lines that leave ``room`` on the terminal, the further ones indented."""
-    return textwrap.fill(" " * room + text, width(), subsequent_indent=_INDENT, break_long_words=False)[room:]
+    return textwrap.fill(
+        " " * room + text, width(), subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False
+    )[room:]
 
 
 def _reproduce(file: Path, registry: Registry) -> int:

@@ -75,7 +75,10 @@ def _file(module: str) -> str | None:
 
 
 def of(registry: Registry, before: Added | None = None) -> Added:
-    """Return the commands of the plugins of a registry, added to those of ``before``; a plugin's are accepted all or none."""
+    """Return the commands of the plugins of a registry, added to those of ``before``.
+
+    One name of several plugins, or of the harness and others, is ``plugin/name`` of each plugin.
+    """
     from harness.registry.entries import BrokenPlugin, running_plugin
 
     result = before or Added()
@@ -83,21 +86,26 @@ def of(registry: Registry, before: Added | None = None) -> Added:
     for plugin, loaded in registry.plugins.items():
         try:
             with running_plugin(plugin, f"its {HOOK}"):
-                commands = _validated(getattr(loaded.module, HOOK, tuple)(), result)
+                commands = _validated(getattr(loaded.module, HOOK, tuple)())
         except Exception as error:  # a plugin may raise anything
             result.broken[plugin] = BrokenPlugin(plugin, reason(error))
             continue
-        result.commands.update(commands)
-        result.plugins.update(dict.fromkeys(commands, plugin))
+        for name, command in commands.items():
+            if rival := result.plugins.pop(name, None):
+                result.commands[f"{rival}/{name}"] = result.commands.pop(name)
+                result.plugins[f"{rival}/{name}"] = rival
+            shared = name in COMMANDS or any(known.endswith(f"/{name}") for known in result.commands)
+            key = f"{plugin}/{name}" if shared else name
+            result.commands[key], result.plugins[key] = command, plugin
     return result
 
 
-def _validated(returned: Iterable[click.Command], before: Added) -> dict[str, click.Command]:
+def _validated(returned: Iterable[click.Command]) -> dict[str, click.Command]:
     """Return a plugin's commands by name.
 
     Raises
     ------
-    PluginError : no list of commands, or a name that another command has.
+    PluginError : no list of commands, or a name that two of them have.
     """
     if not isinstance(returned, (list, tuple)) or not all(isinstance(item, click.Command) for item in returned):
         raise PluginError(
@@ -106,9 +114,8 @@ def _validated(returned: Iterable[click.Command], before: Added) -> dict[str, cl
     commands: dict[str, click.Command] = {}
     for command in returned:
         name = command.name or ""
-        if not name or name in commands or name in COMMANDS or name in before.plugins:
-            owner = f"plugin '{before.plugins[name]}'" if name in before.plugins else "the harness or this plugin"
-            raise PluginError(f"its command '{name}' is already one of {owner}; give it another name.")
+        if not name or name in commands:
+            raise PluginError(f"its command '{name}' has no name, or is returned twice; give it a name of its own.")
         commands[name] = command
     return commands
 
@@ -126,6 +133,8 @@ class CommandGroup(click.Group):
         """Refuse an unknown command with the nearest known one."""
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             names = self.list_commands(ctx)
+            if shared := [name for name in names if name.endswith(f"/{args[0]}")]:
+                raise click.UsageError(f"command '{args[0]}' is in several plugins; write {' or '.join(shared)}.", ctx)
             near = difflib.get_close_matches(args[0], names, n=1)
             why = f"there is no command '{args[0]}'" + (f"; did you mean '{near[0]}'?" if near else self._excuse(ctx))
             raise click.UsageError(f"{why} The commands are: {', '.join(names)}.", ctx)

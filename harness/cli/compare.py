@@ -83,7 +83,7 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
         words.setdefault("plugin_path", file.plugin_paths)
     registry = request.loaded(words.get("plugin_path", []))
     target = mistakes.collect("", output.checked_output, given["output"])
-    form = mistakes.collect("", formats.chosen, given["format_"], given["output"], registry.report_formats)
+    form = mistakes.collect("", formats.chosen, given["format_"], given["output"], registry)
     store = given["store"] and mistakes.collect("", output.checked_file, given["store"], "--store", "results.sqlite")
     sources.append(study_file.StudyFile("", None, words))
     study = request.build_study(

@@ -36,8 +36,9 @@ def listing(kind: str, format_: str, plugin_path: Sequence[str]) -> None:
       harness list datasets
 
     KIND is solvers (the default), plugins, datasets, kernels, formulations,
-    metrics, formats, observers or commands. A plugin that cannot be loaded is
-    listed with its reason.
+    metrics, formats, executors, observers or commands. A plugin that cannot be
+    loaded is listed with its reason. A name that several plugins have is
+    listed as plugin/name, and selected so; the harness's own keep theirs.
     """
     from harness.call import request
 
@@ -94,7 +95,7 @@ def command(name: str, plugin_path: Sequence[str]) -> None:
       harness describe lasvm
       harness describe c-svc
 
-    NAME is that of a solver, plugin, data set, kernel, formulation, metric, format or observer.
+    NAME is that of a solver, plugin, data set, kernel, formulation, metric, format, executor or observer.
     """
     from harness.call import request
     from harness.report import output
@@ -147,12 +148,12 @@ def _wrapped(text: str, width: int, indent: str, hang: str = "") -> str:
 
 def _solver(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
     from harness.run.environments import missing
-    from harness.solver.protocol import formulation_names, why_target_ignored
+    from harness.solver.protocol import why_target_ignored
 
     cls = entry.subject
     counted = "counted by the harness" if cls.observable else "not observable (it computes kernel values by itself)"
     return [
-        ("solves", ", ".join(formulation_names(registry.solved_by(cls)))),
+        ("solves", ", ".join(registry.name_of("formulation", solved) for solved in registry.solved_by(cls))),
         ("not installed", ", ".join(registry.not_installed(cls))),
         ("kernel evaluations", counted),
         ("converges to the optimum", "yes" if cls.exact else "no"),

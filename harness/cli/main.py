@@ -44,7 +44,7 @@ VARIABLES = {
 EXIT_USAGE, EXIT_NOT_KEPT, EXIT_FAULT, EXIT_INTERRUPTED = 2, 3, 70, 130
 EXIT_CODES = {
     0: "all well",
-    1: "a run failed",
+    1: "a run or a check failed, or all were skipped",
     EXIT_USAGE: "bad usage or bad data",
     EXIT_NOT_KEPT: "results could not be stored",
     EXIT_FAULT: "a fault of the harness or of a plugin",

@@ -18,7 +18,7 @@ import harness
 from harness.cli.commands import COMMANDS
 from harness.support.errors import UsageError
 
-KINDS = ("solver", "dataset", "kernel", "formulation", "metric", "format", "observer", "command")
+KINDS = ("solver", "dataset", "kernel", "formulation", "metric", "format", "executor", "observer", "command")
 TEMPLATES = Path(__file__).with_name("templates")
 _FILES = {
     "pyproject.toml": "common/pyproject.toml.txt",

@@ -109,6 +109,7 @@ def _refuse_options(ctx: click.Context) -> None:
 
 def _show(given: Mapping[str, Any]) -> None:
     from harness.call import request
+    from harness.registry.discovery import Registry
     from harness.registry.hookspecs import FORMATS
     from harness.report import files, formats, output
     from harness.report.rows import newest
@@ -117,8 +118,8 @@ def _show(given: Mapping[str, Any]) -> None:
     target = output.checked_output(given["output"])
     named = given["format_"]
     certain = formats.meant_by(target, {}) or target is None if named is None else named in FORMATS
-    added = {} if certain else request.loaded().report_formats
-    form = formats.chosen(named, target, added)
+    registry = Registry() if certain else request.loaded()
+    form, added = formats.chosen(named, target, registry), registry.report_formats
     cells = given["cells"] or form not in formats.OF_RUNS
     with StoreReader(given["store"]) as store:
         rows = (row for row in store.rows() if (cells or not is_cell(row.record)) and _selected(row.record, given))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pluggy
 
 from harness.registry import hookspecs, plugin_validation
-from harness.registry.entries import BrokenPlugin, ConfiguredSolver, Plugin, running_plugin
+from harness.registry.entries import OWN, BrokenPlugin, ConfiguredSolver, Plugin, running_plugin
 from harness.registry.plugin_files import module_from, module_name, plugin_file
 from harness.solver.protocol import formulation_names
 from harness.support import faults, parameters, selection
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from harness.solver.protocol import Solver
 
 T = TypeVar("T")
+_HOST = "harness"  # the plugin of what the package harness itself registers
 
 
 class Registry:
@@ -54,7 +55,7 @@ class Registry:
         self.metrics: dict[str, Metric] = self._things["metric"]
         self.report_formats: dict[str, Callable[..., str]] = self._things["report format"]
         self.executors: dict[str, Callable[..., Executor]] = self._things["executor"]
-        self._owner = {("report format", name): "harness" for name in hookspecs.FORMATS}  # (kind, name) -> plugin
+        self._owner = {("report format", name): _HOST for name in hookspecs.FORMATS}  # (kind, name) -> plugin
         self._loaded: set[EntryPoint | Path] = set()  # entry points and files that plugins were loaded from
         self.used: set[str] = set()  # plugins whose classes and functions were looked up
 
@@ -72,7 +73,6 @@ class Registry:
                 plugin_validation.check_version(getattr(module, "requires_harness", ""))
                 plugin_validation.check_hooks(self.manager, module)
                 things = {kind: plugin_validation.things_of(kind, module) for kind in plugin_validation.KINDS}
-                self._check_names(things)
                 self.manager.register(module, name=name)
         except (Exception, GeneratorExit) as error:  # a plugin may raise anything at import
             self.broken[name] = BrokenPlugin(name, plugin_validation.version_refusal(error) or faults.reason(error))
@@ -82,8 +82,8 @@ class Registry:
         if things["solver"]:
             self.solvers[name] = things["solver"]
         for kind, named in things.items():
-            self._things[kind].update(named)
-            self._owner.update(((kind, thing), name) for thing in named)
+            for thing in named:
+                self._register(kind, thing, named[thing], name)
 
     def load_all(
         self, entries: Iterable[EntryPoint], paths: Iterable[str | Path] = (), only: Collection[str] | None = None
@@ -102,13 +102,25 @@ class Registry:
                 release = (source.dist.name, source.dist.version) if source.dist is not None else ()
                 self.load(name, source.load, *release)
 
-    def _check_names(self, things: Mapping[str, Iterable[str]]) -> None:
-        """Refuse a name that another plugin has registered; names of report formats are equal in upper and lower case."""
-        for kind, names in things.items():
-            for name in names:
-                owner = self.owner(kind, name) or (kind == "report format" and self.owner(kind, name.lower()))
-                if owner:
-                    raise PluginError(f"{kind} '{name}' is already registered by plugin '{owner}'; rename one of them.")
+    def _register(self, kind: str, name: str, thing: Any, plugin: str) -> None:
+        """Register a thing under its name; of one name that several plugins have each is ``plugin/name``, but for the host's own.
+
+        Names of report formats are equal in upper and lower case.
+        """
+        rivals = self.rivals(kind, name)
+        bare = next((rival for rival in rivals if "/" not in rival), None)
+        if bare is not None and not self._is_own(self._owner[kind, bare]):
+            owner = self._owner.pop((kind, bare))
+            self._things[kind][f"{owner}/{bare}"], self._owner[kind, f"{owner}/{bare}"] = (
+                self._things[kind].pop(bare),
+                owner,
+            )
+        key = f"{plugin}/{name}" if rivals and (not self._is_own(plugin) or bare in self._things[kind]) else name
+        self._things[kind][key], self._owner[kind, key] = thing, plugin
+
+    def _is_own(self, plugin: str) -> bool:
+        """Return whether a plugin comes with the harness."""
+        return plugin == _HOST or self.plugins[plugin].distribution == OWN
 
     # -- looking up --------------------------------------------------------------------------------------
 
@@ -117,13 +129,52 @@ class Registry:
         return self._owner.get((kind, name), "")
 
     def things(self, kind: str) -> dict[str, Any]:
-        """Return what plugins registered of a kind (``solver``, ``data set`` ...) by name."""
+        """Return what plugins registered of a kind (``solver``, ``data set`` ...) by name, ``plugin/name`` where several share it."""
         return self._things[kind]
+
+    def rivals(self, kind: str, name: str) -> list[str]:
+        """Return the names under which all things of a kind that are called ``name`` are registered."""
+        folded = str.lower if kind == "report format" else str
+        keys = (key for of_kind, key in self._owner if of_kind == kind)
+        return [key for key in keys if folded(key.rpartition("/")[2]) == folded(name)]
+
+    def resolve(self, kind: str, name: str) -> str:
+        """Return the name under which ``name`` or ``plugin/name`` is registered, or ``name`` if nothing is called so.
+
+        Raises
+        ------
+        UsageError : several plugins have a thing of this name.
+        """
+        plugin, _, bare = name.rpartition("/")
+        if (kind, name) in self._owner or plugin:
+            return bare if plugin and self.owner(kind, bare) == plugin else name
+        if len(rivals := sorted(self.rivals(kind, name))) > 1:
+            owners = " and ".join(self._owner[kind, rival] for rival in rivals)
+            raise UsageError(f"{kind} '{name}' is in several plugins, {owners}; write {' or '.join(rivals)}.")
+        return name
+
+    def known(self, kind: str, name: str) -> str:
+        """Return what :meth:`resolve` does; UsageError with near names if nothing is called so."""
+        key = self.resolve(kind, name)
+        parameters.check_known(kind, key, self._things[kind], self._broken_ones())
+        return key
+
+    def name_of(self, kind: str, thing: Any) -> str:
+        """Return the name under which a class is registered; its own if it is not."""
+        return next((key for key, other in self._things[kind].items() if other is thing), str(thing.name))
+
+    def label(self, kind: str, thing: Any) -> str:
+        """Return the label of a configured solver or data source, with its plugin where others have the name too."""
+        plugin, slash, _ = self.name_of(kind, type(thing)).rpartition("/")
+        return f"{plugin}{slash}{thing.label}"
 
     def declared_by(self, solver: type[Solver]) -> list[type[Problem]]:
         """Return the formulations in a solver's ``solves``, the preferred one first, without those that are not installed."""
-        classes = [self.formulations.get(item) if isinstance(item, str) else item for item in solver.solves]
-        return [cls for cls in classes if cls is not None]
+        named = [
+            self.formulations.get(self.resolve("formulation", item)) if isinstance(item, str) else item
+            for item in solver.solves
+        ]
+        return [cls for cls in named if cls is not None]
 
     def solved_by(self, solver: type[Solver]) -> list[type[Problem]]:
         """Return the formulations that a solver solves: those it declares, then what else it takes of the registered ones."""
@@ -133,7 +184,8 @@ class Registry:
 
     def not_installed(self, solver: type[Solver]) -> list[str]:
         """Return the names in a solver's ``solves`` of formulations that no plugin registers."""
-        return [name for name in solver.solves if isinstance(name, str) and name not in self.formulations]
+        names = [self.resolve("formulation", item) for item in solver.solves if isinstance(item, str)]
+        return [name for name in names if name not in self.formulations]
 
     def why_unsolvable(self, solver: type[Solver]) -> str:
         """Return a sentence if none of the formulations that a solver solves is installed; empty if one is."""
@@ -156,7 +208,7 @@ class Registry:
         """Return the plugins that a certificate needs: those of its formulation, kernel, data, metrics and oracle."""
         things = [("formulation", formulation), ("kernel", kernel), ("data set", source)]
         things += [("metric", name) for name in metrics]
-        plugins = {self._owner[thing] for thing in things if thing in self._owner}
+        plugins = {owner for thing in things if (owner := self.owner(*thing))}
         if oracle:
             plugins.add(self._owner_and_class(selection.single(oracle)[0])[0])
         return tuple(sorted(plugins))
@@ -172,11 +224,10 @@ class Registry:
         return cls
 
     def _owner_and_class(self, name: str) -> tuple[str, type[Solver]]:
-        plugin, _, solver = name.rpartition("/")
-        owner = self.owner("solver", solver)
-        if not owner or plugin not in ("", owner):
+        key = self.resolve("solver", name)
+        if key not in self._things["solver"]:
             raise UsageError(self._unknown(name))
-        return owner, self._things["solver"][solver]
+        return self.owner("solver", key), self._things["solver"][key]
 
     def solver(self, text: str, **values: Any) -> Solver:
         """Return the one configured solver that a selection string and further ``values`` mean.
@@ -199,7 +250,7 @@ class Registry:
             square = name.translate(str.maketrans("()", "[]"))
             return f"{sentence}; parameters stand in square brackets: '{square:.200}'."
         names = [
-            f"{self.owner('solver', solver)}/{solver}" if "/" in name else solver for solver in self._things["solver"]
+            f"{plugin}/{solver}" if "/" in name else solver for plugin, of in self.solvers.items() for solver in of
         ]
         near = did_you_mean(name, [*self.solvers, *names])
         return f"{sentence}{near}; `harness list solvers` shows what there is{self._broken_ones()}"
@@ -225,19 +276,21 @@ class Registry:
         """Return a data source's class by name; the host's class for files if no source has this name."""
         from harness.datasets import FileSource
 
-        return self._look_up("data set", name, self.datasets) if name in self.datasets else FileSource
+        is_registered = self.resolve("data set", name) in self.datasets
+        return self._look_up("data set", name, self.datasets) if is_registered else FileSource
 
     def _look_up(self, kind: str, name: str, things: Mapping[str, T]) -> T:
-        parameters.check_known(kind, name, things, self._broken_ones())
-        self.used.add(self._owner[kind, name])
-        return things[name]
+        key = self.known(kind, name)
+        self.used.add(self._owner[kind, key])
+        return things[key]
 
     # -- what selections mean --------------------------------------------------------------------------
 
     def _matches(self, pattern: str) -> list[tuple[str, type[Solver]]]:
         """Return the plugins and classes of solvers that match: the solver of this name, else all of the plugin, else a pattern's."""
         solvers = [(plugin, cls) for plugin, classes in self.solvers.items() for cls in classes.values()]
-        exact = [(plugin, cls) for plugin, cls in solvers if pattern in (cls.name, f"{plugin}/{cls.name}")]
+        key = self.resolve("solver", pattern)
+        exact = [(self.owner("solver", key), self._things["solver"][key])] if key in self._things["solver"] else []
         of_plugin = [(plugin, cls) for plugin, cls in solvers if pattern == plugin]
         alike = [
             (plugin, cls) for plugin, cls in solvers if fnmatch.filter((cls.name, f"{plugin}/{cls.name}"), pattern)
@@ -273,7 +326,8 @@ class Registry:
 
         sources: dict[DataSource, None] = {}
         for item in _items("data set", texts, "--datasets digits", paths=True):
-            names = [item.name] if item.name in self.datasets else fnmatch.filter(self.datasets, item.name)
+            key = self.resolve("data set", item.name)
+            names = [key] if key in self.datasets else fnmatch.filter(self.datasets, item.name)
             if not names and not selection.is_path(item.name):
                 near = did_you_mean(item.name, self.datasets)
                 raise UsageError(
@@ -302,7 +356,7 @@ class Registry:
             for cell in item.grid():
                 numbers = {name: "1" if (name, value) == ("gamma", "scale") else value for name, value in cell.items()}
                 parameters.validated(cls, numbers, owner=f"kernel '{item.name}'")
-                chosen.append((item.name, cell))
+                chosen.append((self.resolve("kernel", item.name), cell))
         return chosen
 
     def select_formulations(self, texts: str | Iterable[str | Item]) -> dict[str, dict[str, list[Any]]]:
@@ -315,9 +369,10 @@ class Registry:
         chosen: dict[str, dict[str, list[Any]]] = {}
         for item in _items("formulation", texts, "--formulation c-svc"):
             cls, owner = self.formulation(item.name).parameter_class, f"formulation '{item.name}'"
-            if item.name in chosen:
+            key = self.resolve("formulation", item.name)
+            if key in chosen:
                 raise UsageError(f"{owner} is named twice; write a grid: {item.name}[C=[1,10]].")
-            chosen[item.name] = {
+            chosen[key] = {
                 name: [parameters.validated(cls, {name: value}, owner=owner)[name] for value in values]
                 for name, values in item.values.items()
             }
@@ -384,7 +439,7 @@ def load_registry(plugin_paths: Iterable[str | Path] = (), only: Collection[str]
     UsageError : a plugin path that is no file and no package folder. A plugin that fails to load is an entry of ``broken``.
     """
     registry = Registry()
-    registry.load("harness", lambda: importlib.import_module("harness.builtin"))
+    registry.load(_HOST, lambda: importlib.import_module("harness.builtin"))
     registry.load_all(installed(), plugin_paths, only)
     return registry
 
@@ -412,10 +467,10 @@ def solver_serving(role: str, formulation: type[Problem] | None = None) -> Solve
     UsageError : no solver does.
     """
     registry = shared_registry()
-    for solvers in registry.solvers.values():
+    for plugin, solvers in registry.solvers.items():
         for name, cls in solvers.items():
             if role in cls.serves and (formulation is None or cls.takes(formulation)):
-                return registry.solver(name)
+                return registry.solver(f"{plugin}/{name}")
     raise UsageError(
         f"no installed solver serves as '{role}'{f' for {formulation.name}' if formulation else ''}; install a plugin with one "
         "whose class declares it (`serves`)."

@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.registry.hookspecs import FORMATS
 from harness.report import files, table
@@ -16,6 +16,9 @@ from harness.support import faults
 from harness.support.errors import PluginError, UsageError
 from harness.support.parameters import did_you_mean
 from harness.support.printable import plain
+
+if TYPE_CHECKING:
+    from harness.registry.discovery import Registry
 
 OF_RUNS = ("table", "markdown")  # show a path as one line, unless its cells are wanted
 _SUFFIXES = {
@@ -30,14 +33,16 @@ Renderer = Callable[..., str]
 """From the records, as dicts, to text; one that has a parameter ``command`` is given the command line by that name."""
 
 
-def chosen(name: str | None, output: str | Path | None, added: Mapping[str, Renderer]) -> str:
+def chosen(name: str | None, output: str | Path | None, registry: Registry) -> str:
     """Return the format's name: the given one, else that of the output file's suffix, else ``table``.
 
     Raises
     ------
     UsageError : an unknown format or suffix, or a format that is no text without a file to write it to.
     """
+    added = registry.report_formats
     suffix, of_suffix = Path(output or "").suffix, meant_by(output, added)
+    name = name and registry.resolve("report format", name)
     if name is None and of_suffix is None and suffix:
         endings = ", ".join([*_SUFFIXES, *(f".{each}" for each in added)])
         raise UsageError(f"--output: the ending {suffix} means no format; known: {endings}. Or say --format table.")

@@ -17,8 +17,8 @@ from harness.registry.discovery import Registry
 from harness.registry.plugin_files import digest
 from harness.run.dual_bounds import DualBounds, missed_for_want_of_dual
 from harness.run.environments import own_versions
-from harness.run.messages import Event, Progress, Runner, RunsEnded, RunSpec, RunStarted, data_key
-from harness.run.plan import Study, plan
+from harness.run.messages import Event, Progress, Runner, RunsEnded, RunSpec, RunStarted
+from harness.run.plan import Study, key_of_source, plan
 from harness.run.record import COLUMNS, Claims, Record
 from harness.run.repeats import Repeats
 from harness.run.runner import LocalRunner
@@ -27,7 +27,6 @@ from harness.run.turns import Turns, lacks_dual
 from harness.support import faults
 from harness.support.errors import NotKept
 from harness.support.machine import git_commit, machine, now, versions
-from harness.support.parameters import values_of
 
 _RESULTS_DEPEND_ON = (
     "harness.kernels", "harness.measure", "harness.problems", "harness.run.allowed", "harness.run.certifier",
@@ -69,7 +68,7 @@ class Driver:
         self.datasets: dict[str, Dataset] = {}
         self.reading_seconds: dict[str, float] = {}
         for source in self.study.datasets:
-            began, key = monotonic(), data_key(source.name, values_of(source))
+            began, key = monotonic(), key_of_source(source, self.registry)
             self.datasets[key] = load(source, self.study.limits.memory_limit)
             self.reading_seconds[key] = monotonic() - began
         planned = plan(self.study, self.registry, self.datasets)

@@ -174,6 +174,7 @@ def select_executor(url: str, registry: Registry) -> Callable[[], Executor]:
     UsageError : it names none; and where it is opened: nothing answers there, or its extra is not installed.
     """
     scheme, separator, rest = url.partition("://")
+    scheme = registry.resolve("executor", scheme)
     if not separator or scheme not in registry.executors:
         known = {name: f"{name}://{'local?workers=2' if name in EXECUTORS else 'PLACE'}" for name in registry.executors}
         is_address = re.fullmatch(r"[\w.-]+:\d+", url)

@@ -155,12 +155,17 @@ def plan(study: Study, registry: Registry, datasets: Mapping[str, Dataset]) -> l
     cells = [
         spec
         for source in study.datasets
-        for spec in _cells(study, registry, source, datasets[data_key(source.name, parameters.values_of(source))])
+        for spec in _cells(study, registry, source, datasets[key_of_source(source, registry)])
     ]  # fmt: skip
     specs: list[RunSpec] = []
     for repetition, seed in itertools.product(range(study.repeat or 1), study.seeds):
         specs.extend(replace(cell, seed=seed, repetition=repetition) for cell in cells)
     return specs if study.part == (1, 1) else part_of(specs, study)
+
+
+def key_of_source(source: DataSource, registry: Registry) -> str:
+    """Return the key of a source's data, see `RunSpec.data_key`."""
+    return data_key(registry.name_of("data set", type(source)), parameters.values_of(source))
 
 
 def part_of(specs: Sequence[RunSpec], study: Study) -> list[RunSpec]:
@@ -199,7 +204,7 @@ def check_names(study: Study, registry: Registry) -> None:
     for name in study.formulations or []:
         registry.formulation(name)
     for name in study.metrics:
-        parameters.check_known("metric", name, registry.metrics)
+        registry.metric(name)
     if study.core_set_oracle:
         registry.solver(study.core_set_oracle)
     check_path(study, registry)
@@ -248,7 +253,8 @@ def _formulations(solver: Solver, study: Study, registry: Registry, task: str) -
     form follows the others.
     """
     if study.formulations is not None:
-        return [cls for cls in registry.solved_by(type(solver)) if cls.name in study.formulations]
+        solved = registry.solved_by(type(solver))
+        return [cls for cls in solved if registry.name_of("formulation", cls) in study.formulations]
     solvers = [solver, *(item.solver for item in study.solvers if isinstance(item, ConfiguredSolver))]
     fitting = [[cls for cls in registry.solved_by(type(other)) if cls.task == task] for other in solvers]
     if not fitting[0]:
@@ -271,7 +277,8 @@ def _mismatch(problem: type[Problem], source: DataSource, task: str, registry: R
 def _cells(study: Study, registry: Registry, source: DataSource, dataset: Dataset) -> Iterator[RunSpec]:
     """Yield the runs on one data set, solvers innermost, without seed and repetition."""
     common = RunSpec(
-        plugin="", solver="", parameters={}, dataset=source.label, source=source.name,
+        plugin="", solver="", parameters={}, dataset=registry.label("data set", source),
+        source=registry.name_of("data set", type(source)),
         source_parameters=parameters.values_of(source), limits=study.limits, threads=study.threads, cache_mb=study.cache_mb,
         plugin_paths=tuple(study.plugin_paths), metrics=tuple(study.metrics), core_set_oracle=study.core_set_oracle,
     )  # fmt: skip
@@ -282,8 +289,8 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
             continue
         solver, cls = item.solver, type(item.solver)
         configured = replace(
-            common, plugin=item.plugin, solver=solver.name, parameters=parameters.values_of(solver), label=solver.label,
-            requires=solver.requires, skip_reason=missing(solver.name, solver.requires),
+            common, plugin=item.plugin, solver=solver.name, parameters=parameters.values_of(solver),
+            label=registry.label("solver", solver), requires=solver.requires, skip_reason=missing(solver.name, solver.requires),
         )  # fmt: skip
         problems = _formulations(solver, study, registry, dataset.task)
         if not problems:
@@ -291,7 +298,7 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
             wanted = ", ".join(study.formulations or registry.not_installed(cls))
             reason = registry.why_unsolvable(cls) or f"{solver.name} solves {solved}, not {wanted}"
             yield replace(configured, formulation=wanted, skip_reason=reason)
-        elif unknown := [problem.name for problem in problems if problem.name not in registry.formulations]:
+        elif unknown := [cls.name for cls in problems if cls not in registry.formulations.values()]:
             problems = []
             reason = f"solver '{solver.name}' solves '{unknown[0]}', a formulation that no plugin registers"
             yield replace(configured, broken_reason=f"{reason}; return its class from harness_formulations.")
@@ -304,11 +311,16 @@ def _problem_cells(
     problem: type[Problem], configured: RunSpec,
 ) -> Iterator[RunSpec]:  # fmt: skip
     """Yield the runs of a solver on one formulation of one data set: the grid of kernels and parameters."""
-    metrics = applicable((*problem.metrics, *study.metrics), registry.metrics, dataset.task)
+    metrics = applicable(
+        [registry.resolve("metric", metric) for metric in (*problem.metrics, *study.metrics)],
+        registry.metrics,
+        dataset.task,
+    )
     oracle = study.core_set_oracle if problem.has_core_set or problem.columns else ""
+    name = registry.name_of("formulation", problem)
     stated = replace(
         configured,
-        formulation=problem.name,
+        formulation=name,
         metrics=metrics,
         core_set_oracle=oracle,
         queries_targets=problem.queries_targets,
@@ -316,20 +328,23 @@ def _problem_cells(
     if dataset.task != problem.task:
         stated = replace(stated, skip_reason=_mismatch(problem, source, dataset.task, registry))
     kernels = _kernels(study, registry, item, dataset)
-    for (kernel, kernel_values), values in itertools.product(kernels, _problem_grid(study, item, problem, dataset)):
+    for (kernel, kernel_values), values in itertools.product(
+        kernels, _problem_grid(study, item, problem, dataset, name)
+    ):
+        of_kernel = registry.name_of("kernel", kernel)
         cell = replace(
-            stated, problem_parameters=values, kernel=kernel.name, kernel_parameters=kernel_values,
-            trusted=registry.owners(problem.name, kernel.name, source.name, metrics, oracle),
+            stated, problem_parameters=values, kernel=of_kernel, kernel_parameters=kernel_values,
+            trusted=registry.owners(name, of_kernel, stated.source, metrics, oracle),
         )  # fmt: skip
         yield from _paths(study, kernel, problem, dataset, cell) if study.path else (cell,)
 
 
 def _problem_grid(
-    study: Study, item: ConfiguredSolver, problem: type[Problem], dataset: Dataset
+    study: Study, item: ConfiguredSolver, problem: type[Problem], dataset: Dataset, name: str
 ) -> list[dict[str, Any]]:
     """Return the formulation's parameter assignments: brackets win over options, options over the data set's."""
-    names, owner, cls = _names(problem.known_parameters()), f"formulation '{problem.name}'", problem.parameter_class
-    listed = study.formulation_values.get(problem.name, {}), study.problem_values
+    names, owner, cls = _names(problem.known_parameters()), f"formulation '{name}'", problem.parameter_class
+    listed = study.formulation_values.get(name, {}), study.problem_values
     cells = _grid(names, _single(item.problem_values), *listed, _single(dataset.defaults))
     return [parameters.values_of(cls(**parameters.validated(cls, cell, owner=owner))) for cell in cells]
 

@@ -9,6 +9,7 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from types import ModuleType
 
@@ -54,7 +55,9 @@ def text(error: BaseException) -> str:
         message = f"its text raised {type(second).__name__}"
     missing = str(error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     if missing and missing not in sys.modules and importlib.util.find_spec(missing) is None:
-        return f"it needs the package '{missing}', which is not installed: pip install {missing}"
+        known = packages_distributions().get(missing, ())  # a module need not have the name of its package
+        remedy = f"pip install {known[0]}" if known else "install the package that provides it"
+        return f"the module '{missing}' could not be imported; {remedy}"
     if "cannot inherit non-frozen dataclass" in message:  # Python names neither the class nor the way out
         message += ": solvers, data sets and kernels are frozen; put @dataclass(frozen=True) above the class"
     if not isinstance(error, HarnessError):

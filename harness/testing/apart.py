@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from harness.testing.checks import Checks
 
 _GRACE = 5.0  # seconds after the limit of a check before its process is killed
-_ENDS = 2  # deaths of the process after which the remaining checks are skipped
+_NEXT, _COMPILES = "next", "compiles"  # messages: the check is complete; a compilation has begun or ended
 
 
 def made_apart(
@@ -29,39 +29,45 @@ def made_apart(
 ) -> Iterator[tuple[str, list[Result]]]:
     """Run checks in a forked process, one after the other; yield the name of each with its results.
 
+    A problem on which the process ends or hangs is a failure of that check, and left out of the following ones.
+
     failures : the folder for the files of failing problems
     """
-    remaining, ended = list(names), 0
+    remaining = list(names)
     context = multiprocessing.get_context("fork")
-    while remaining and ended < _ENDS:
+    results: list[Result] = []  # those of the check that runs
+    while remaining:
         receiver, sender = context.Pipe(duplex=False)
-        process = context.Process(target=_serve, args=(suite, remaining, target, failures, sender), daemon=True)
+        made = [result.case for result in results]
+        process = context.Process(target=_serve, args=(suite, remaining, made, target, failures, sender), daemon=True)
         process.start()
         sender.close()
-        results: list[Result] = []
+        case = ""  # the problem that the check runs on
         while remaining:
             limit = getattr(suite, remaining[0]).seconds + _GRACE
             try:
                 if not receiver.poll(limit):
                     process.kill()
-                    reason = f"killed after {limit:g} s: it neither yielded nor ended."
+                    how = f"killed after {limit:g} s, as it neither yielded nor ended."
                     break
                 message = receiver.recv()
             except EOFError:
                 process.join()
-                reason = f"the plugin ended the process of its checks with exit code {process.exitcode}."
+                how = f"stopped, as the plugin ended the process with exit code {process.exitcode}."
                 break
             if isinstance(message, Result):
                 results.append(message)
-            elif message == "next":
+            elif message == _NEXT:
                 yield remaining.pop(0), results
                 results = []
+            elif message != _COMPILES:
+                (case,) = message
         process.join()
         if remaining:
-            yield remaining[0], [*results, Result(remaining.pop(0), "", "failed", reason)]
-            ended += 1
-    for name in remaining:
-        yield name, [Result(name, "", "skipped", f"skipped after {_ENDS} checks that ended their process")]
+            results.append(suite.stopped(remaining[0], case, how))
+            if not case:
+                yield remaining.pop(0), results
+                results = []
 
 
 def imports_of(file: str, packages: Sequence[str]) -> list[str]:
@@ -77,20 +83,26 @@ def imports_of(file: str, packages: Sequence[str]) -> list[str]:
     return process.stdout.split()
 
 
-def _serve(suite: type[Checks], names: Sequence[str], target: str, failures: Path, sender: Any) -> None:
-    """Run the checks in the child, with standard output sent to standard error and a message for each compilation."""
+def _serve(
+    suite: type[Checks], names: Sequence[str], made: Sequence[str], target: str, failures: Path, sender: Any
+) -> None:
+    """Run the checks in the child, with standard output sent to standard error and a message for each compilation.
+
+    made : names of the problems that the first check has been made on
+    """
     os.dup2(2, 1)
-    compiler().on_change = lambda _: sender.send("compiles")
+    compiler().on_change = lambda _: sender.send(_COMPILES)
     for name in names:
         first = True
         cases: dict[str, Case] = {str(case): case for case in suite.cases_of(name) if case is not None}
-        for result in suite.each(name):
+        for result in suite.each(name, made, lambda label: sender.send((label,))):
             message = replace(result, error=None)
             if result.status == "failed" and first and result.case in cases and issubclass(suite, Suite):
                 first = False
                 case = failing.smallest(suite, result, cases[result.case])
                 message = replace(message, file=str(failing.write(failures, target, suite, name, case)))
             sender.send(message)
-        sender.send("next")
+        sender.send(_NEXT)
+        made = []
     sender.close()
     os._exit(0)

@@ -21,12 +21,11 @@ from harness.support.parameters import parameters_of
 from harness.testing.running import compiler
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
     from harness.problems.cases import Case
 
 LIMIT = 30.0  # time limit of a check on one problem, in seconds without compilation
-_HANGS = 2  # timeouts after which the remaining checks of a suite are skipped
 
 
 class TookTooLong(BaseException):
@@ -104,19 +103,24 @@ class Checks:
 
     thing : the checked object; None in abstract suites
     called : the name of a thing without a ``label`` or ``name``
+    names : the names by which users select the thing
     excused : check -> why it may fail. An excused check that passes counts as failed
+    unmet : why no check can be made here, such as a missing library; empty: they can
+    slow : problem -> why no further check is made on it
     """
 
     kind: ClassVar[str] = ""
     thing: ClassVar[Any] = None
     called: ClassVar[str] = ""
+    names: ClassVar[tuple[str, ...]] = ()
     excused: ClassVar[Mapping[str, str]] = {}
-    _hangs: ClassVar[int] = 0
+    unmet: ClassVar[str] = ""
+    slow: ClassVar[dict[str, str]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Remove the checks that do not apply to the thing, so that pytest does not list them as skipped."""
         super().__init_subclass__(**kwargs)
-        cls._hangs = 0
+        cls.slow = {}
         if cls.subject() is None:
             return
         for name in cls._names():
@@ -133,11 +137,6 @@ class Checks:
     def label(cls) -> str:
         """Return the name of the checked thing that users know."""
         return cls.called or str(getattr(cls.subject(), "label", "") or getattr(cls.subject(), "name", ""))
-
-    @classmethod
-    def note_hang(cls, hung: bool = True) -> None:
-        """Count a drive or check that timed out; after two of them the remaining checks are skipped."""
-        cls._hangs += hung
 
     @classmethod
     def _names(cls) -> list[str]:
@@ -159,10 +158,20 @@ class Checks:
         return [*cls.each(name)]
 
     @classmethod
-    def each(cls, name: str) -> Iterator[Result]:
-        """Run a check and yield its results case by case."""
+    def each(
+        cls, name: str, made: Container[str] = (), on_begin: Callable[[str], None] = lambda _: None
+    ) -> Iterator[Result]:
+        """Run a check and yield its results case by case.
+
+        made : names of cases that are left out, as their results are known
+        on_begin : called with the name of each case before the check runs on it
+        """
+        if cls.unmet:
+            yield Result(name, "", "skipped", cls.unmet)
+            return
         reason, statuses = cls.excuse(name), []
-        for case in cls.cases_of(name):
+        for case in (case for case in cls.cases_of(name) if _name(case) not in made):
+            on_begin(_name(case))
             result = cls.on_case(name, case)
             if reason is not None and result.status == "failed":
                 result = replace(result, status="excused", message=f"excused: {reason} ({result.message})")
@@ -179,18 +188,16 @@ class Checks:
     @classmethod
     def on_case(cls, name: str, case: Case | None) -> Result:
         """Run a check on one case, which need not belong to the suite."""
-        checked, label = getattr(cls, name), "" if case is None else str(case)
-        if cls._hangs >= _HANGS:
-            return Result(name, label, "skipped", f"skipped after {_HANGS} checks that exceeded their time limit")
+        checked, label = getattr(cls, name), _name(case)
+        if label in cls.slow:
+            return Result(name, label, "skipped", cls.slow[label])
         try:
             with limited(checked.seconds):
                 checked.once(cls(), *(() if case is None else (case,)))
         except unittest.SkipTest as reason:
             return Result(name, label, "skipped", str(reason))
         except TookTooLong as error:
-            cls.note_hang()
-            message = f"{label or cls.label()}: stopped at the time limit of {checked.seconds:g} s."
-            return Result(name, label, "failed", message, place(cls.subject()), error=error)
+            return cls.stopped(name, label, f"stopped at the time limit of {checked.seconds:g} s.", error)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # a plugin may raise anything
@@ -199,6 +206,17 @@ class Checks:
             message = assertion or faults.format_error(error)
             return Result(name, label, "failed", message, place(cls.subject()), error=error)
         return Result(name, label, "passed")
+
+    @classmethod
+    def stopped(cls, name: str, label: str, how: str, error: BaseException | None = None) -> Result:
+        """Return the failed result of a check that had to be stopped on a problem, which further checks leave out."""
+        if label:
+            cls.slow[label] = f"{label} is left out: {name.removeprefix('test_')} was {how}"
+        return Result(name, label, "failed", f"{label or cls.label()}: {how}", place(cls.subject()), error=error)
+
+
+def _name(case: Case | None) -> str:
+    return "" if case is None else str(case)
 
 
 class ValueChecks(Checks):

@@ -123,6 +123,7 @@ class SolverConformance(ValueChecks, Suite):
     @check(on="protocol", since="0.2")
     def test_yields_nothing_after_done(self, case: Case) -> None:
         """The generator ends after its ``done`` iterate."""
+        self._run_to_repeat(case)
         iterates = iter(self.solver.iterates(self._stated(case), np.random.default_rng(self.seed)))
         done = any(iterate.done for iterate in iterates)  # any() stops at the first one
         require(
@@ -187,7 +188,7 @@ class SolverConformance(ValueChecks, Suite):
     @check(on="protocol")
     def test_serves_as_an_oracle(self, case: Case) -> None:
         """``solve`` on a restricted problem returns a feasible model and its cost."""
-        if self._run(case).outcome.dual_coef is None:
+        if self._run_to_repeat(case).outcome.dual_coef is None:
             raise unittest.SkipTest("the solver returns no dual coefficients, so it is no sub-solver")
         problem = self._stated(case)
         part = problem.restrict(np.arange(problem.n))
@@ -232,7 +233,7 @@ class SolverConformance(ValueChecks, Suite):
     @check(on="protocol")
     def test_same_seed_same_iterates(self, case: Case) -> None:
         """Two runs with one seed give the same iterates bit for bit, whatever numpy's global generator does."""
-        first = self._run(case).snapshots
+        first = self._run_to_repeat(case).snapshots
         np.random.seed(12345)  # noqa: NPY002 - a solver that uses the global generator is what this check looks for
         second = list(snapshots(self.solver, case.problem(), seed=self.seed))
         require(len(first) == len(second), f"{case}: {len(first)} iterates, then {len(second)} with the same seed.")
@@ -246,7 +247,7 @@ class SolverConformance(ValueChecks, Suite):
     def test_interleaved_runs_do_not_disturb_each_other(self, case: Case) -> None:
         """Two runs of one solver, advanced in turns, equal two separate runs: all state is in the generator."""
         both = case, self._flipped(case)
-        alone = [self._run(each).snapshots for each in both]
+        alone = [self._run_to_repeat(each).snapshots for each in both]
         runs = [snapshots(self.solver, each.problem(), seed=self.seed) for each in both]
         together: list[list[Any]] = [[], []]
         live = [0, 1]
@@ -301,7 +302,7 @@ class SolverConformance(ValueChecks, Suite):
     @check(on="all", needs=queries_targets, fits=_queries_targets)
     def test_uses_queried_targets_only(self, case: Case) -> None:
         """Models use queried targets only, every query goes through ``problem.query``, and other targets change nothing."""
-        run = self._run(case)
+        run = self._run_to_repeat(case)
         for position, (snapshot, count) in enumerate(zip(run.snapshots, run.counts, strict=True)):
             unknown = np.setdiff1d(np.arange(len(case.y)), run.queried[:count])
             strange = [] if snapshot.dual_coef is None else unknown[snapshot.dual_coef[unknown] != 0.0]
@@ -340,6 +341,7 @@ class SolverConformance(ValueChecks, Suite):
     @check(on="protocol", fits=_has_a_path, seconds=2 * LIMIT)
     def test_a_path_solves_every_cell(self, case: Case) -> None:
         """Each cell of a path agrees with a separate run: feasible, certified to the claimed gap, the same objective."""
+        self._run_to_repeat(case)
         along, alone = (self._certify_path(case, cold=cold) for cold in (False, True))
         require(
             along.keys() == alone.keys(),

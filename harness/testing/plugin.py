@@ -8,7 +8,7 @@ In a test file, one line makes every check of a plugin a test::
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from harness.kernels.functions import Precomputed
 from harness.registry.discovery import Registry, shared_registry
 from harness.registry.hookspecs import OBSERVERS
 from harness.registry.plugin_files import module_name, plugin_file
+from harness.registry.plugin_validation import KINDS
 from harness.run.environments import lacking
 from harness.solver.protocol import Conformance, with_target
 from harness.support.errors import PluginError, UsageError
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _EXACT_GAP = 1e-3  # relative gap expected of exact solvers that declare none
 _SUITES: dict[str, type[Checks]] = {
     "data set": things.DatasetChecks, "kernel": things.KernelChecks, "formulation": things.FormulationChecks,
-    "metric": things.MetricChecks, "report format": things.FormatChecks,
+    "metric": things.MetricChecks, "report format": things.FormatChecks, "executor": things.ExecutorChecks,
 }  # fmt: skip
 
 
@@ -58,14 +59,15 @@ def checks_of(*targets: str) -> ChecksOf:
 def suites_of(target: str, registry: Registry | None = None) -> list[type[Checks]]:
     """Return the suites of all things that a plugin registers, or of one thing of that name.
 
-    target : an installed plugin, a file or a package's folder, or a solver, data set, kernel, formulation, metric, format
+    target : an installed plugin, a file or a package's folder, or a thing that `harness list` shows, by its name
 
     Raises
     ------
     UsageError, PluginError : nothing has that name, or the plugin cannot be loaded.
     """
     registry = registry or shared_registry()
-    if target not in registry.plugins and (os.sep in target or target.endswith(".py")):
+    named = target in registry.plugins or target.partition(os.sep)[0] in registry.plugins  # alpha/solver is no path
+    if not named and (os.sep in target or target.endswith(".py")):
         file = plugin_file(target)
         registry.load_all((), [file])
         target = module_name(file)
@@ -75,7 +77,9 @@ def suites_of(target: str, registry: Registry | None = None) -> list[type[Checks
         return [*_suites(registry, target)]
     if "[" in target:
         return [_of_solver(registry.solver(target))]
-    suites = [suite for plugin in registry.plugins for suite in _suites(registry, plugin) if suite.label() == target]
+    for kind in KINDS:
+        registry.resolve(kind, target)  # refuses a name that several plugins have
+    suites = [suite for plugin in registry.plugins for suite in _suites(registry, plugin) if target in suite.names]
     if not suites:
         project = Path(target, "pyproject.toml").is_file()
         hint = (
@@ -91,42 +95,53 @@ def suites_of(target: str, registry: Registry | None = None) -> list[type[Checks
 def _suites(registry: Registry, plugin: str) -> Iterator[type[Checks]]:
     """Yield the suites of the things that a plugin registers."""
     module = registry.plugins[plugin].module
-    yield _made(things.PluginChecks, module, thing=registry.plugins[plugin])
+    yield _made(things.PluginChecks, module, thing=registry.plugins[plugin], names=())
     for cls in registry.solvers.get(plugin, {}).values():
-        if lacking(cls.requires):  # checks run in this process
-            continue
         for values in (cls.conformance.values, *cls.conformance.variants):
-            yield _of_solver(cls(**validated(cls, values, owner=f"solver '{cls.name}'")))
-    kinds: dict[str, Mapping[str, Any]] = {
-        "data set": registry.datasets, "kernel": registry.kernels, "formulation": registry.formulations,
-        "metric": registry.metrics, "report format": registry.report_formats,
-    }  # fmt: skip
-    for kind, registered in kinds.items():
-        for name, thing in registered.items():
+            solver = cls(**validated(cls, values, owner=f"solver '{cls.name}'"))
+            yield _of_solver(solver, _names(plugin, registry.name_of("solver", cls)))
+    for kind in _SUITES:
+        for name, thing in registry.things(kind).items():
             if registry.owner(kind, name) == plugin and thing is not Precomputed:  # its values are the data
-                yield suite_of_thing(kind, name, thing)
+                yield suite_of_thing(kind, name, thing, plugin)
     for command in getattr(module, "harness_commands", tuple)():
-        yield _made(things.CommandChecks, command.callback, thing=command)
+        yield _made(things.CommandChecks, command.callback, thing=command, names=_names(plugin, command.name))
     if any(hasattr(module, hook) for hook in OBSERVERS):
         yield _made(things.ObserverChecks, module, thing=module, called=plugin)
 
 
-def suite_of_thing(kind: str, name: str, thing: Any) -> type[Checks]:
+def _names(plugin: str, name: str) -> tuple[str, ...]:
+    """Return the names that mean a thing of a plugin, which is registered as ``name``."""
+    return (name,) if "/" in name else (name, f"{plugin}/{name}")
+
+
+def suite_of_thing(kind: str, name: str, thing: Any, plugin: str = "") -> type[Checks]:
     """Return the suite of a thing that is neither a solver nor a command."""
     suite, declared = _SUITES[kind], getattr(thing, "conformance", Conformance())
     if issubclass(suite, ValueChecks):
         thing = thing(**declared.values)
-    return _made(suite, getattr(thing, "function", thing), excused=declared.excused, thing=thing, called=name)
+    return _made(
+        suite,
+        getattr(thing, "function", thing),
+        excused=declared.excused,
+        thing=thing,
+        called=name,
+        names=_names(plugin, name),
+    )
 
 
-def _of_solver(solver: Solver) -> type[Checks]:
+def _of_solver(solver: Solver, names: tuple[str, ...] = ()) -> type[Checks]:
     """Return the suite of a configured solver, set to the gap that its model must reach."""
     gap = solver.conformance.gap or (_EXACT_GAP if solver.exact else None)
     try:
         targeted = with_target(solver, gap)
     except Exception:  # a check reports it, and the others run without the target
         targeted = solver
-    attributes = {"gap": gap, "excused": solver.conformance.excused, "called": solver.label}
+    missing = " ".join(f"'{text}'" for text in lacking(solver.requires))  # checks run in this process
+    unmet = missing and f"{solver.name} needs what is not installed here: pip install {missing}"
+    attributes = {
+        "gap": gap, "excused": solver.conformance.excused, "called": solver.label, "names": names, "unmet": unmet
+    }  # fmt: skip
     return _made(SolverConformance, type(solver), solver=targeted, **attributes)
 
 

@@ -14,9 +14,10 @@ from harness.kernels.oracle import KernelOracle
 from harness.measure.outcome import MEASURED, Status, StoppedBy
 from harness.problems.cases import csr, overlapping
 from harness.registry.discovery import shared_registry
+from harness.registry.executor import Executor
 from harness.run.environments import lacking
 from harness.run.record import COLUMNS, Record
-from harness.support.errors import FilesMissing, HarnessError, InvalidModel
+from harness.support.errors import FilesMissing, HarnessError, InvalidModel, UsageError
 from harness.testing import bounds
 from harness.testing.apart import imports_of
 from harness.testing.checks import Checks, ValueChecks, check, require
@@ -177,7 +178,7 @@ class FormulationChecks(Checks):
         undocumented += [column.name for column in self.thing.columns if not column.meaning]
         require(
             not undocumented,
-            f"no documentation for {', '.join(undocumented)}; use harness.parameter(default, doc), harness.Column(name, meaning=doc).",
+            f"no documentation for {', '.join(undocumented)}; use harness.parameter(default, doc), Column(name, meaning=doc).",
         )
         require((vars(self.thing).get("__doc__") or "").strip(), "the class has no docstring.")
         require(self.thing.constraints, "constraints is empty; describe the feasible set in words.")
@@ -393,6 +394,27 @@ class ObserverChecks(Checks):
         """The hooks handle the start and the end of runs of every status within 5 s, and do not change their arguments."""
         self._call_hook("harness_run_started", "spec")
         self._call_hook("harness_run_finished", "record")
+
+
+class ExecutorChecks(Checks):
+    """Checks of the function that makes an executor."""
+
+    kind = "executor"
+
+    @check(since="0.2")
+    def test_says_what_it_is(self) -> None:
+        """The function has a docstring, which ``harness describe`` shows."""
+        require((self.subject().__doc__ or "").strip(), f"executor '{self.called}' has no docstring.")
+
+    @check(since="0.2", seconds=10.0)
+    def test_meets_a_wrong_place_with_a_sentence(self) -> None:
+        """For a place that is none it makes an executor, or raises harness.UsageError, or ImportError if its engine is missing."""
+        try:
+            made = self.subject()("no-such-place")
+        except (UsageError, ImportError):
+            return
+        require(isinstance(made, Executor), f"it returned {made!r:.80}; an executor is a harness.Executor.")
+        made.close()
 
 
 class CommandChecks(Checks):

@@ -5,7 +5,7 @@ import os
 import sys
 import textwrap
 from importlib.machinery import EXTENSION_SUFFIXES
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, entry_points
 
 import numpy as np
 import pytest
@@ -14,7 +14,6 @@ from harness import CSVC, CSVCNoBias, Solver, UsageError, __version__
 from harness.problems import EpsSVR
 from harness.registry.discovery import Registry, load_registry
 from harness.registry.entries import running_plugin
-from harness.registry.hookspecs import FORMATS
 from harness.support.faults import format_error
 from tests.registry.good_plugin import GOOD, labels
 
@@ -139,7 +138,6 @@ def harness_metrics():
     return {}
 """
 HARNESS_METRIC = "import harness\n" + METRICS
-FORMAT = "from harness import hookimpl\n@hookimpl\ndef harness_report_formats():\n    return {{'{}': str}}\n"
 
 
 def good(old: str, new: str) -> str:
@@ -149,7 +147,7 @@ def good(old: str, new: str) -> str:
 
 
 BROKEN = {
-    "import-error": ("import no_such_library\n", "alpha.py:1: it needs the package 'no_such_library'"),
+    "import-error": ("import no_such_library\n", "alpha.py:1: the module 'no_such_library' could not be imported; install the package"),
     "misspelt-hook": (good("harness_solvers", "harness_solver"), "unknown hook 'harness_solver' (did you mean"),
     "unmarked-hook": (good("@hookimpl", ""), "put @harness.hookimpl"),
     "no-hooks": ("x = 1\n", "it defines no hooks"),
@@ -165,11 +163,6 @@ BROKEN = {
     "twice-in-one": (good("[First, Second]", "[First, First]"), "solver 'alpha' is registered twice"),
     "formulation-not-frozen": (FORMULATION.replace("(frozen=True)", ""), "must be a frozen dataclass"),
     "formulation-no-default": (FORMULATION.replace("C: float = 1.0", "C: float"), "parameters without a default: C"),
-    "kernel-taken": (
-        "from harness import RBF, hookimpl\n@hookimpl\ndef harness_kernels():\n    return [RBF]\n",
-        "kernel 'rbf' is already registered by plugin 'harness'",
-    ),
-    **{f"format-{name}": (FORMAT.format(name), f"format '{name}' is already registered") for name in (*FORMATS, "JSON", "Table")},
     "metrics-no-dict": (METRICS.format("[1]"), "harness_metrics returned [1]"),
     "metric-no-function": (METRICS.format("{'one': 1.0}"), "metric 'one' is 1.0"),
     "metric-of-number": (HARNESS_METRIC.format("{'one': harness.Metric(1.0)}"), "metric 'one' is 1.0"),
@@ -228,10 +221,107 @@ def test_what_this_harness_is_asked_for_by_one_that_it_meets_is_taken(plugin) ->
     assert plugin("requires_harness = '>=0.2,<99'\n" + textwrap.dedent(GOOD)).broken == {}
 
 
-def test_a_solver_name_belongs_to_the_plugin_that_came_first(plugin) -> None:
-    registry = plugin(GOOD, GOOD.replace("{plugin}", "alpha"))
-    assert "solver 'alpha' is already registered" in registry.broken["beta"].reason
-    assert registry.owner("solver", "alpha") == "alpha"
+# -- a name that several plugins have: each thing is plugin/name, but what comes with the harness keeps its name
+
+SHARED = GOOD.replace("{plugin}-two", "both").replace("return [First, Second]", "return [First, Second, Third]").replace(
+    "    @hookimpl\n",
+    """
+    @dataclass(frozen=True)
+    class Third(First):
+        "The third."
+        name = "smo"
+
+    class Kernel(harness.RBF):
+        name = "mine"
+
+    class Own(harness.RBF):
+        name = "rbf"
+
+    class Data(harness.DataSource):
+        name = "data"
+        def load(self):
+            return None
+
+    class Formulation(CSVC):
+        name = "form"
+
+    @hookimpl
+    def harness_kernels():
+        return [Kernel, Own]
+
+    @hookimpl
+    def harness_datasets():
+        return [Data]
+
+    @hookimpl
+    def harness_formulations():
+        return [Formulation]
+
+    @hookimpl
+    def harness_metrics():
+        return {"score": min, "accuracy": max}
+
+    @hookimpl
+    def harness_report_formats():
+        return {"lines": str, "json": str, "Markdown": str}
+
+    @hookimpl
+    def harness_executors():
+        return {"nodes": harness.Executor, "threads": harness.Executor}
+
+    @hookimpl
+""",
+    1,
+).replace("    import numpy as np\n", "    import harness\n    import numpy as np\n")  # fmt: skip
+STRANGERS = [
+    ("solver", "both"), ("kernel", "mine"), ("data set", "data"), ("formulation", "form"), ("metric", "score"),
+    ("report format", "lines"), ("executor", "nodes"),
+]  # fmt: skip
+OWN = [("kernel", "rbf"), ("metric", "accuracy"), ("executor", "threads")]
+
+
+def test_of_one_name_of_two_plugins_neither_is_lost_nor_silently_taken(plugin) -> None:
+    registry = plugin(SHARED, SHARED)
+    assert registry.broken == {}
+    for kind, name in STRANGERS:
+        assert {f"alpha/{name}", f"beta/{name}"} <= registry.things(kind).keys()
+        assert name not in registry.things(kind)
+        with pytest.raises(
+            UsageError, match=f"^{kind} '{name}' is in several plugins, alpha and beta; write alpha/{name} or beta/"
+        ):
+            registry.resolve(kind, name)
+    for kind, name in OWN:
+        assert (
+            registry.owner(kind, name) == "harness" == registry.owner(kind, registry.resolve(kind, f"harness/{name}"))
+        )
+        assert {f"alpha/{name}", f"beta/{name}"} <= registry.things(kind).keys()
+    assert labels(registry.select_solvers("alpha/both,beta/both,alpha,beta/beta")) == ["both", "both", "alpha", "beta"]
+    assert [chosen.plugin for chosen in registry.select_solvers("beta/both,alpha/both")] == ["beta", "alpha"]
+    assert registry.solver_class("beta/both").__module__ == "beta"
+    assert {"alpha/json", "beta/json", "alpha/Markdown"} <= registry.report_formats.keys()
+    for select in (registry.select_solvers, registry.solver):
+        with pytest.raises(UsageError, match="write alpha/both or beta/both"):
+            select("both")
+
+
+def test_a_name_of_one_plugin_is_known_with_and_without_it(plugin) -> None:
+    registry = plugin(SHARED)
+    for kind, name in STRANGERS:
+        assert registry.resolve(kind, name) == name == registry.resolve(kind, f"alpha/{name}")
+        assert registry.resolve(kind, f"beta/{name}") == f"beta/{name}", "unknown, not another plugin's"
+    assert registry.kernel_class("alpha/mine") is registry.kernels["mine"]
+
+
+@pytest.mark.parametrize("name", ["aaa", "zzz"])
+def test_what_comes_with_the_harness_keeps_its_name_whatever_is_loaded_first(name: str, plugin, tmp_path) -> None:
+    registry = Registry()
+    path = tmp_path / f"{name}.py"
+    path.write_text(textwrap.dedent(SHARED).replace("{plugin}", name))
+    ours = next(entry for entry in entry_points(group="harness") if entry.name == "smo")
+    for entries, paths in [([ours], []), ([], [path])][:: 1 if name > ours.name else -1]:
+        registry.load_all(entries, paths)
+    assert registry.solver_class("smo").__module__.startswith("harness_smo")
+    assert registry.solver_class(f"{name}/smo").__module__ == name
 
 
 def test_a_plugin_file_may_not_hide_another_module(tmp_path, monkeypatch) -> None:
@@ -269,7 +359,7 @@ def test_a_plugin_is_imported_as_its_files_are_now(plugin, tmp_path, package: bo
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        ("no_such_module_at_all", "it needs the package 'no_such_module_at_all'"),
+        ("no_such_module_at_all", "the module 'no_such_module_at_all' could not"),
         ("os:getcwd", "it is <built-in function getcwd>, which"),
         ("json", "it defines no hooks"),
     ],
