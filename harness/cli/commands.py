@@ -46,6 +46,21 @@ class Added:
     commands: dict[str, click.Command] = field(default_factory=dict)
     plugins: dict[str, str] = field(default_factory=dict)
     broken: dict[str, BrokenPlugin] = field(default_factory=dict)
+    own: set[str] = field(default_factory=lambda: set(COMMANDS))  # names of commands that come with the harness
+
+    def add(self, name: str, command: click.Command, plugin: str, *, own: bool) -> None:
+        """Add a plugin's command by its name, or as ``plugin/name`` if other commands have the name too.
+
+        own : whether the plugin comes with the harness, and so keeps its name
+        """
+        if name in self.plugins and name not in self.own:
+            owner, before = self.plugins.pop(name), self.commands.pop(name)
+            self.commands[f"{owner}/{name}"], self.plugins[f"{owner}/{name}"] = before, owner
+        shared = name in self.own or (not own and any(known.endswith(f"/{name}") for known in self.commands))
+        key = f"{plugin}/{name}" if shared else name
+        self.commands[key], self.plugins[key] = command, plugin
+        if own:
+            self.own.add(name)
 
 
 def added(paths: Iterable[str]) -> Added:
@@ -91,12 +106,7 @@ def of(registry: Registry, before: Added | None = None) -> Added:
             result.broken[plugin] = BrokenPlugin(plugin, reason(error))
             continue
         for name, command in commands.items():
-            if rival := result.plugins.pop(name, None):
-                result.commands[f"{rival}/{name}"] = result.commands.pop(name)
-                result.plugins[f"{rival}/{name}"] = rival
-            shared = name in COMMANDS or any(known.endswith(f"/{name}") for known in result.commands)
-            key = f"{plugin}/{name}" if shared else name
-            result.commands[key], result.plugins[key] = command, plugin
+            result.add(name, command, plugin, own=registry.is_own(plugin))
     return result
 
 

@@ -109,16 +109,16 @@ class Registry:
         """
         rivals = self.rivals(kind, name)
         bare = next((rival for rival in rivals if "/" not in rival), None)
-        if bare is not None and not self._is_own(self._owner[kind, bare]):
+        if bare is not None and not self.is_own(self._owner[kind, bare]):
             owner = self._owner.pop((kind, bare))
             self._things[kind][f"{owner}/{bare}"], self._owner[kind, f"{owner}/{bare}"] = (
                 self._things[kind].pop(bare),
                 owner,
             )
-        key = f"{plugin}/{name}" if rivals and (not self._is_own(plugin) or bare in self._things[kind]) else name
+        key = f"{plugin}/{name}" if rivals and (not self.is_own(plugin) or bare in self._things[kind]) else name
         self._things[kind][key], self._owner[kind, key] = thing, plugin
 
-    def _is_own(self, plugin: str) -> bool:
+    def is_own(self, plugin: str) -> bool:
         """Return whether a plugin comes with the harness."""
         return plugin == _HOST or self.plugins[plugin].distribution == OWN
 

@@ -1,5 +1,6 @@
 """``harness check`` and the tests that pytest makes of it, on a sound plugin and on ones with a fault."""
 
+import ast
 import json
 import re
 import subprocess
@@ -88,6 +89,89 @@ def test_a_file_that_is_no_problem_is_refused(check, tmp_path):
     done = check("--reproduce", "other.json")
     assert done.exit_code == 2
     assert "other.json was not written by `harness check`" in done.stderr
+
+
+CONFIGURED = """
+from dataclasses import dataclass
+import harness
+from harness import hookimpl
+from tests.conformance.bad_solvers import Sound, LoopsOnThree
+
+@dataclass(frozen=True)
+class Configured(Sound):
+    '''Is checked with a value.'''
+    name = "configured"
+    conformance = harness.Conformance(values={"epsilon": 1e-5})
+
+@dataclass(frozen=True)
+class Lacking(Sound):
+    '''Needs a package.'''
+    name = "lacking"
+    requires = ("there-is-no-such-package>=1", "nor-such")
+
+@hookimpl
+def harness_solvers():
+    return [Configured, Lacking, LoopsOnThree]
+"""
+
+
+@pytest.mark.parametrize("name", ["configured", "several/configured", "configured[epsilon=1e-05]"])
+def test_a_solver_is_found_by_its_name_whatever_its_conformance_sets(check, tmp_path, name):
+    (tmp_path / "several.py").write_text(CONFIGURED)
+    done = check(name, "--plugin-path", "several.py", "--only", "says_what", "-v")
+    assert (done.exit_code, done.stdout.split()[:2]) == (0, ["passed", "configured[epsilon=1e-05]:"])
+
+
+def test_a_solver_that_cannot_run_here_is_skipped_counted_and_not_passed(check, tmp_path):
+    (tmp_path / "several.py").write_text(CONFIGURED)
+    given = ("--plugin-path", "several.py", "--only", "says_what,feasible")
+    alone = check("lacking", *given)
+    assert (alone.exit_code, " ".join(alone.stdout.split())) == (
+        1,
+        "skipped lacking: 2 checks. lacking needs what is not installed here: pip install 'there-is-no-such-package>=1' 'nor-such'",
+    )
+    assert re.search("^2 checks in .* s: 2 skipped$", alone.stderr)
+    beside = check("configured", "several/lacking", *given)
+    assert beside.exit_code == 1, "of one target nothing was checked"
+    assert beside.stderr.endswith(": 2 passed, 2 skipped\n")
+
+
+def test_a_slow_problem_does_not_silence_the_others(check, tmp_path, monkeypatch):
+    from harness.testing import SolverConformance
+
+    (tmp_path / "several.py").write_text(CONFIGURED)
+    monkeypatch.setattr("harness.testing.apart._GRACE", 0.5)
+    for name in ("yields_a_model_in_time", "every_iterate_is_feasible", "ends_by_itself"):
+        monkeypatch.setattr(getattr(SolverConformance, f"test_{name}"), "seconds", 1.0)
+    done = check("loops-on-three", "--plugin-path", "several.py", "--only", "feasible,ends_by", "--format", "json")
+    feasible, ends = json.loads(done.stdout)
+    slow = "hard-margin:three-points", "l2-svc:three-points"
+    assert (feasible["failing"], feasible["skipped"]) == (2, 0)
+    assert feasible["message"] == f"{slow[0]}: killed after 1.5 s, as it neither yielded nor ended."
+    assert (ends["status"], ends["failing"], ends["skipped"], ends["problems"]) == (
+        "passed",
+        0,
+        2,
+        feasible["problems"],
+    )
+    how = "every_iterate_is_feasible was killed after 1.5 s, as it neither yielded nor ended."
+    assert ends["reasons"] == [f"{case} is left out: {how}" for case in slow]
+    assert feasible["problems"] > 10
+    assert done.stderr.endswith("1 passed, 1 failed, 2 problems left out\n")
+
+
+def test_an_optimised_interpreter_finds_the_same_faults(tmp_path):
+    (tmp_path / "wrong.py").write_text(WRONG)
+    command = [sys.executable, "-O", "-m", "harness", "check", "./wrong.py", "--only", "claimed_gap,target_gap"]
+    done = subprocess.run(command, cwd=tmp_path, env=_surroundings(), capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert re.search(r": 1 passed, 2 failed, 1 excused$", done.stderr)
+
+
+def test_no_check_is_an_assert_statement():
+    for file in (ROOT / "harness" / "testing").glob("*.py"):
+        tree = ast.parse(file.read_text())
+        assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Assert)], file
 
 
 def test_a_line_makes_every_check_a_test_of_pytest(tmp_path):

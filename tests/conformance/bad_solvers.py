@@ -1,5 +1,6 @@
 """Tiny solvers with one planted fault each, and the sound one they are made from."""
 
+import contextlib
 import ctypes
 import os
 import time
@@ -352,3 +353,15 @@ class LoopsInC(Sound):
     def iterates(self, problem, rng):
         ctypes.PyDLL(None).sleep(3600)
         yield Iterate()
+
+
+class LoopsOnThree(Sound):
+    """Sleeps on problems of three points, whatever is raised."""
+
+    name = "loops-on-three"
+
+    def iterates(self, problem, rng):
+        while problem.n == 3:
+            with contextlib.suppress(BaseException):
+                time.sleep(3600)
+        yield from super().iterates(problem, rng)

@@ -1,12 +1,24 @@
 """Tiny kernels, data sets, formulations, metrics, formats, observers and commands with one planted fault each."""
 
 import types
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import click
 import numpy as np
 
-from harness import CSVCNoBias, Dataset, DataSource, Linear, Metric, Problem, content_sha256, parameter
+from harness import (
+    CSVCNoBias,
+    Dataset,
+    DataSource,
+    Executor,
+    Linear,
+    Metric,
+    Problem,
+    UsageError,
+    content_sha256,
+    parameter,
+)
 from harness.problems.problem import Certificate
 from tests.adversaries.plugins.wrong_winners import Faulty
 
@@ -247,6 +259,27 @@ def marks(records):
     for record in records:
         record["shown"] = True
     return labels(records)
+
+
+def nodes(place):
+    """Threads, without a fault."""
+    if place != "local":
+        raise UsageError(f"{place} is no place")
+    return Executor(ThreadPoolExecutor(1), 1)
+
+
+def silent_nodes(place):
+    return nodes(place)
+
+
+def any_error(place):
+    """Raises the error of its engine for a wrong place."""
+    raise ConnectionRefusedError(place)
+
+
+def no_executor(place):
+    """Returns the engine itself."""
+    return ThreadPoolExecutor(1)
 
 
 def _module(name, finished):

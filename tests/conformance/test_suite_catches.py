@@ -63,6 +63,8 @@ THINGS = {
     ("metric", "is_a_number_in_its_range"): (METRIC["beyond"], METRIC["undefined"]),
     ("metric", "depends_on_its_arguments_alone"): (METRIC["scribbles"], METRIC["of-the-first"]),
     ("metric", "says_what_it_is"): (METRIC["without-a-word"],),
+    ("executor", "says_what_it_is"): (things.silent_nodes,),
+    ("executor", "meets_a_wrong_place_with_a_sentence"): (things.any_error, things.no_executor),
 }
 
 
@@ -112,11 +114,12 @@ def test_a_fault_of_a_solver_is_caught_by_its_check(solver: type[Any], check: st
 
 @pytest.mark.parametrize(("solver", "check"), pairs(ENDS))
 def test_what_ends_or_holds_the_process_is_a_result_too(solver: type[Any], check: str, monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr("harness.testing.apart._GRACE", 1.0)
+    monkeypatch.setattr("harness.testing.apart._GRACE", 4.0)
     monkeypatch.setattr(SolverConformance.test_yields_a_model_in_time, "seconds", 1.0)
     made = made_apart(of_solver(solver), ["test_says_what_it_is", f"test_{check}"], "bad", tmp_path)
-    statuses = {name: [result.status for result in found] for name, found in made}
-    assert statuses == {"test_says_what_it_is": ["passed"], f"test_{check}": ["failed"]}
+    statuses = {name: {result.case: result.status for result in found} for name, found in made}
+    cases = [str(case) for case in of_solver(solver).cases_of(f"test_{check}")]
+    assert statuses == {"test_says_what_it_is": {"": "passed"}, f"test_{check}": dict.fromkeys(cases, "failed")}
 
 
 @pytest.mark.parametrize(("thing", "kind_and_check"), pairs(THINGS))
@@ -129,7 +132,8 @@ def test_a_fault_of_a_thing_is_caught_by_its_check(thing: Any, kind_and_check: t
     ("kind", "thing"),
     [
         ("kernel", things.Sound), ("data set", things.Blobs), ("formulation", things.LeastSquares), ("formulation", things.Certified),
-        ("report format", things.labels), ("metric", things.Metric(things.share_of_errors, "low", 0.0, 1.0)),
+        ("report format", things.labels), ("executor", things.nodes),
+        ("metric", things.Metric(things.share_of_errors, "low", 0.0, 1.0)),
     ],
 )  # fmt: skip
 def test_a_thing_without_a_fault_passes(kind: str, thing: Any) -> None:

@@ -147,7 +147,7 @@ def good(old: str, new: str) -> str:
 
 
 BROKEN = {
-    "import-error": ("import no_such_library\n", "alpha.py:1: the module 'no_such_library' could not be imported; install the package"),
+    "import-error": ("import no_such_library\n", "alpha.py:1: the module 'no_such_library' could not be imported; install"),
     "misspelt-hook": (good("harness_solvers", "harness_solver"), "unknown hook 'harness_solver' (did you mean"),
     "unmarked-hook": (good("@hookimpl", ""), "put @harness.hookimpl"),
     "no-hooks": ("x = 1\n", "it defines no hooks"),
