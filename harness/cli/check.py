@@ -83,14 +83,14 @@ def command(ctx: click.Context, /, **given: Any) -> None:
             of_target += of_suite
         entries += of_target
         own = [entry for entry in of_target if entry["kind"] != "plugin"] or of_target
-        unchecked |= {entry["status"] for entry in own} <= {"skipped"}
+        unchecked |= collections.Counter(entry["status"] for entry in own)["skipped"] == len(own)
     if given["format_"] == "json":
         output.show(files.content("json", entries).decode())
     statuses = collections.Counter(entry["status"] for entry in entries)
     counts = [
         f"{statuses[status]} {status}" for status in ("passed", "failed", "excused", "skipped") if statuses[status]
     ]
-    left_out = sum(entry["skipped"] for entry in entries if entry["status"] != "skipped")
+    left_out = sum(entry["skipped"] for entry in entries)
     counts += [f"{left_out} problems left out"] if left_out else []
     output.say(
         f"{len(entries)} checks in {monotonic() - began:.1f} s: {', '.join(counts) or '--only names none of them'}"
@@ -106,6 +106,7 @@ def _entries(suite: type[Checks], target: str, only: Sequence[str]) -> Iterator[
     names = [name for name in suite.checks() if any(text in name for text in only)]
     for name, results in made_apart(suite, names, target, _FAILURES):
         status, deciding = summed(results)
+        skipped = summed(results, "skipped")[1]
         first = deciding[0] if deciding and status != "passed" else None
         check = getattr(suite, name)
         yield {
@@ -113,8 +114,8 @@ def _entries(suite: type[Checks], target: str, only: Sequence[str]) -> Iterator[
             "asks": check.__doc__.partition("\n")[0], "since": check.since, "status": status,
             "problems": sum(bool(result.case) for result in results),
             "failing": sum(result.status == "failed" for result in results),
-            "skipped": sum(result.status == "skipped" for result in results),
-            "reasons": [*dict.fromkeys(result.message for result in results if result.status == "skipped")],
+            "skipped": len(skipped) * (len(skipped) < len(results)),
+            "reasons": [*dict.fromkeys(result.message for result in skipped)],
             "message": first.message if first else "",
             "where": first.where if first else "", "file": next((result.file for result in deciding if result.file), ""),
         }  # fmt: skip

@@ -253,10 +253,10 @@ class ValueChecks(Checks):
         )
 
 
-def summed(results: Sequence[Result]) -> tuple[str, list[Result]]:
-    """Return the status of a check over all of its cases, and the results with that status."""
+def summed(results: Sequence[Result], status: str = "") -> tuple[str, list[Result]]:
+    """Return the status of a check over all of its cases, or a given one, and the results with that status."""
     statuses = {result.status for result in results}
-    status = next((status for status in ("failed", "excused", "passed") if status in statuses), "skipped")
+    status = status or next((one for one in ("failed", "excused", "passed") if one in statuses), "skipped")
     return status, [result for result in results if result.status == status]
 
 

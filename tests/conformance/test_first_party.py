@@ -8,6 +8,7 @@ import pytest
 from harness.registry.discovery import load_registry
 from harness.run.environments import lacking
 from harness.testing import checks_of
+from harness.testing.plugin import suite_of_thing
 from harness.testing.suite import zoo_of
 
 FIRST_PARTY = ("active", "fw", "lasvm", "peers", "perceptron", "qp", "rgd", "robust", "sampling", "smo")
@@ -29,3 +30,10 @@ def test_what_a_library_gets_wrong_is_refused_and_nothing_else(name: str) -> Non
     solver = _registry.solvers["peers"][name]()
     refused = {str(case): solver.refusal(case.problem()) for case in zoo_of(solver)}
     assert {case for case, reason in refused.items() if reason and "points of both" not in reason} == set(REFUSED[name])
+
+
+@pytest.mark.parametrize("name", [name for name, cls in _registry.formulations.items() if cls.has_dual_form()])
+def test_the_certificates_of_the_hosts_formulations_bound_one_optimum(name: str) -> None:
+    suite = suite_of_thing("formulation", name, _registry.formulations[name])
+    for check in ("certifies_optima", "dual_value_is_that_of_the_dual_form", "primal_bounds_every_dual"):
+        assert [(result.status, result.message) for result in suite.results(f"test_{check}")] == [("passed", "")]

@@ -14,6 +14,7 @@ from harness import CSVC, CSVCNoBias, Solver, UsageError, __version__
 from harness.problems import EpsSVR
 from harness.registry.discovery import Registry, load_registry
 from harness.registry.entries import running_plugin
+from harness.run.plan import Study, key_of_source, plan
 from harness.support.faults import format_error
 from tests.registry.good_plugin import GOOD, labels
 
@@ -240,7 +241,8 @@ SHARED = GOOD.replace("{plugin}-two", "both").replace("return [First, Second]", 
     class Data(harness.DataSource):
         name = "data"
         def load(self):
-            return None
+            x, y = np.arange(8.0).reshape(4, 2), np.array([1.0, -1.0, 1.0, -1.0])
+            return harness.Dataset(self.name, x, y, x, y, harness.content_sha256(x, y, x, y))
 
     class Formulation(CSVC):
         name = "form"
@@ -302,6 +304,25 @@ def test_of_one_name_of_two_plugins_neither_is_lost_nor_silently_taken(plugin) -
     for select in (registry.select_solvers, registry.solver):
         with pytest.raises(UsageError, match="write alpha/both or beta/both"):
             select("both")
+
+
+def test_runs_say_whose_things_they_are_of(plugin) -> None:
+    registry = plugin(SHARED, SHARED)
+    study = Study(
+        registry.select_solvers("beta/both,alpha"), registry.select_datasets("alpha/data,beta/data"),
+        formulations=["beta/form", "c-svc"], kernel="alpha/mine", metrics=["beta/score"],
+    )  # fmt: skip
+    data = {key_of_source(source, registry): source.load() for source in study.datasets}
+    specs = plan(study, registry, data)
+    assert [(spec.plugin, spec.label, spec.source, spec.kernel) for spec in specs] == [
+        (owner, label, source, "alpha/mine")
+        for source in ("alpha/data", "beta/data")
+        for owner, label in (("beta", "beta/both"), ("alpha", "alpha"))
+    ]
+    assert {(spec.formulation, spec.metrics[-1], spec.trusted) for spec in specs if spec.source == "beta/data"} == {
+        ("c-svc", "beta/score", ("alpha", "beta", "harness"))
+    }
+    assert {spec.dataset for spec in specs} == {"alpha/data", "beta/data"}
 
 
 def test_a_name_of_one_plugin_is_known_with_and_without_it(plugin) -> None:
