@@ -87,7 +87,7 @@ class PoolSVC(Problem):
             cases.Case.of(cls, name, x, y, RBF(gamma=0.5), {"C": 1.0, "budget": budget}, "protocol")
             for name, budget in (("one-label", 1), ("few-labels", 12))
         ]
-        return [*cases.two_classes(cls, {"C": 10.0}, {"C": 1.0}, pair=0.5), *limited]
+        return [*cases.two_classes(cls, {"C": 10.0}, {"C": 1.0}), *limited]
 
     def contents(self) -> dict[str, str]:
         """Return the checksums of what does not change with a query."""
