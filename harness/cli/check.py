@@ -82,8 +82,8 @@ def command(ctx: click.Context, /, **given: Any) -> None:
                 output.show("".join(_left_out(of_suite)))
             of_target += of_suite
         entries += of_target
-        own = [entry for entry in of_target if entry["kind"] != "plugin"] or of_target
-        unchecked |= collections.Counter(entry["status"] for entry in own)["skipped"] == len(own)
+        things = [entry for entry in of_target if entry["kind"] != "plugin"] or of_target
+        unchecked |= collections.Counter(entry["status"] for entry in things)["skipped"] == len(things)
     if given["format_"] == "json":
         output.show(files.content("json", entries).decode())
     statuses = collections.Counter(entry["status"] for entry in entries)

@@ -46,21 +46,21 @@ class Added:
     commands: dict[str, click.Command] = field(default_factory=dict)
     plugins: dict[str, str] = field(default_factory=dict)
     broken: dict[str, BrokenPlugin] = field(default_factory=dict)
-    own: set[str] = field(default_factory=lambda: set(COMMANDS))  # names of commands that come with the harness
+    built_in: set[str] = field(default_factory=lambda: set(COMMANDS))  # names of commands that come with the harness
 
-    def add(self, name: str, command: click.Command, plugin: str, *, own: bool) -> None:
+    def add(self, name: str, command: click.Command, plugin: str, *, built_in: bool) -> None:
         """Add a plugin's command by its name, or as ``plugin/name`` if other commands have the name too.
 
-        own : whether the plugin comes with the harness, and so keeps its name
+        built_in : whether the plugin comes with the harness, and so is not renamed
         """
-        if name in self.plugins and name not in self.own:
+        if name in self.plugins and name not in self.built_in:
             owner, before = self.plugins.pop(name), self.commands.pop(name)
             self.commands[f"{owner}/{name}"], self.plugins[f"{owner}/{name}"] = before, owner
-        shared = name in self.own or (not own and any(known.endswith(f"/{name}") for known in self.commands))
+        shared = name in self.built_in or (not built_in and any(known.endswith(f"/{name}") for known in self.commands))
         key = f"{plugin}/{name}" if shared else name
         self.commands[key], self.plugins[key] = command, plugin
-        if own:
-            self.own.add(name)
+        if built_in:
+            self.built_in.add(name)
 
 
 def added(paths: Iterable[str]) -> Added:
@@ -106,7 +106,7 @@ def of(registry: Registry, before: Added | None = None) -> Added:
             result.broken[plugin] = BrokenPlugin(plugin, reason(error))
             continue
         for name, command in commands.items():
-            result.add(name, command, plugin, own=registry.is_own(plugin))
+            result.add(name, command, plugin, built_in=registry.is_built_in(plugin))
     return result
 
 
@@ -125,7 +125,7 @@ def _validated(returned: Iterable[click.Command]) -> dict[str, click.Command]:
     for command in returned:
         name = command.name or ""
         if not name or name in commands:
-            raise PluginError(f"its command '{name}' has no name, or is returned twice; give it a name of its own.")
+            raise PluginError(f"its command '{name}' has no name, or is returned twice; give each a different name.")
         commands[name] = command
     return commands
 

@@ -38,7 +38,7 @@ def listing(kind: str, format_: str, plugin_path: Sequence[str]) -> None:
     KIND is solvers (the default), plugins, datasets, kernels, formulations,
     metrics, formats, executors, observers or commands. A plugin that cannot be
     loaded is listed with its reason. A name that several plugins have is
-    listed as plugin/name, and selected so; the harness's own keep theirs.
+    listed as plugin/name, and selected so; those of the harness are not renamed.
     """
     from harness.call import request
 

@@ -103,22 +103,22 @@ class Registry:
                 self.load(name, source.load, *release)
 
     def _register(self, kind: str, name: str, thing: Any, plugin: str) -> None:
-        """Register a thing under its name; of one name that several plugins have each is ``plugin/name``, but for the host's own.
+        """Register a thing under its name; of one name that several plugins have each is ``plugin/name``, but for what comes with the harness.
 
         Names of report formats are equal in upper and lower case.
         """
         rivals = self.rivals(kind, name)
         bare = next((rival for rival in rivals if "/" not in rival), None)
-        if bare is not None and not self.is_own(self._owner[kind, bare]):
+        if bare is not None and not self.is_built_in(self._owner[kind, bare]):
             owner = self._owner.pop((kind, bare))
             self._things[kind][f"{owner}/{bare}"], self._owner[kind, f"{owner}/{bare}"] = (
                 self._things[kind].pop(bare),
                 owner,
             )
-        key = f"{plugin}/{name}" if rivals and (not self.is_own(plugin) or bare in self._things[kind]) else name
+        key = f"{plugin}/{name}" if rivals and (not self.is_built_in(plugin) or bare in self._things[kind]) else name
         self._things[kind][key], self._owner[kind, key] = thing, plugin
 
-    def is_own(self, plugin: str) -> bool:
+    def is_built_in(self, plugin: str) -> bool:
         """Return whether a plugin comes with the harness."""
         return plugin == _HOST or self.plugins[plugin].distribution == OWN
 
@@ -160,7 +160,7 @@ class Registry:
         return key
 
     def name_of(self, kind: str, thing: Any) -> str:
-        """Return the name under which a class is registered; its own if it is not."""
+        """Return the name under which a class is registered; its attribute ``name`` if it is not."""
         return next((key for key, other in self._things[kind].items() if other is thing), str(thing.name))
 
     def label(self, kind: str, thing: Any) -> str:

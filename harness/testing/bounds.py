@@ -134,11 +134,11 @@ def _certified(problem: Problem, coef: Vector, intercept: float) -> Point | None
         coef, intercept = problem.checked(coef, intercept)
     except InvalidModel:
         return None
-    found = problem.certify(coef, intercept)
-    if found.primal is None or found.dual is None or found.gap is None:
+    certificate = problem.certify(coef, intercept)
+    if certificate.primal is None or certificate.dual is None or certificate.gap is None:
         return None
     if not problem.has_dual_form():
-        return Point(found, found.primal, found.dual)
+        return Point(certificate, certificate.primal, certificate.dual)
     form, scores, ridge = problem.dual_form(), problem.kernel.expand(coef), problem.kernel.ridge
     a = form.split(problem.feasible(coef))
     squared, gain = float(coef @ scores), form.linear * a
@@ -151,4 +151,4 @@ def _certified(problem: Problem, coef: Vector, intercept: float) -> Point | None
         loss = slope * at - 0.5 * ridge * at * at
         least = 0.5 * (squared - ridge * float(coef @ coef)) + float(loss.sum()) + form.constant
         size += float(np.abs(loss).sum())
-    return Point(found, found.primal, found.dual, value, size, least)
+    return Point(certificate, certificate.primal, certificate.dual, value, size, least)
