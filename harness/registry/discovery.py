@@ -103,7 +103,7 @@ class Registry:
                 self.load(name, source.load, *release)
 
     def _register(self, kind: str, name: str, thing: Any, plugin: str) -> None:
-        """Register a thing under its name; of one name that several plugins have each is ``plugin/name``, but for what comes with the harness.
+        """Register a thing by its name, or as ``plugin/name`` if several plugins have the name and it does not come with the harness.
 
         Names of report formats are equal in upper and lower case.
         """
