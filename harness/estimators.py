@@ -446,7 +446,7 @@ class PathSearchCV(GridSearchCV):
     ``fit`` takes no sample weights.
     """
 
-    return_train_score = False
+    return_train_score = False  # models are not scored on their training points
 
     def __init__(
         self, estimator: Any = None, *, C: Any = None, gamma: Any = None, scoring: Any = None, refit: bool = True,
