@@ -148,9 +148,9 @@ def _solved(path: _Path, estimator: Any) -> Iterator[tuple[GridPoint, Outcome | 
     if (refusal := solver.refusal(path.problem(path.cells[0]))) is not None:
         raise UsageError(refusal)
 
-    def outcome(cell: GridPoint, iterate: Iterate, yields: int) -> Outcome:
-        problem = path.problem(cell)
-        result = outcome_of(solver, problem, with_arrays(iterate), 0.0, 0.0, yields)
+    def outcome(cell: GridPoint, iterate: Iterate) -> Outcome:
+        problem, info = path.problem(cell), {key: iterate.info[key] for key in ("stopped",) if key in iterate.info}
+        result = outcome_of(solver, problem, with_arrays(replace(iterate, info=info)), 0.0, 0.0, 1)
         if result.model is None:
             result.dual_coef, result.intercept = problem.checked(result.dual_coef, result.intercept)
         else:
@@ -165,9 +165,9 @@ def _solved(path: _Path, estimator: Any) -> Iterator[tuple[GridPoint, Outcome | 
         try:
             # of a cold path every cell is solved as if it were alone
             models = Solver.solve_path(solver, path, rng) if path.cold else solver.solve_path(path, rng)
-            for yields, (cell, last) in enumerate(models, start=1):
+            for cell, last in models:
                 if last.done or "stopped" in last.info:
-                    result = outcome(cell, last, yields)
+                    result = outcome(cell, last)
                     yield left.pop(cell.index), result, time.perf_counter() - began
                     last, began = None, time.perf_counter()
         except Exception as error:
@@ -175,7 +175,7 @@ def _solved(path: _Path, estimator: Any) -> Iterator[tuple[GridPoint, Outcome | 
             if last is not None:
                 info = {"stopped": f"it raised {type(error).__name__}: {error}"}
                 with contextlib.suppress(HarnessError):
-                    ended = outcome(cell, replace(last, done=False, info=info), 1)
+                    ended = outcome(cell, replace(last, done=False, info=info))
         if left:
             failed = left.pop(min(left) if last is None else cell.index)
             yield failed, ended, time.perf_counter() - began
@@ -460,11 +460,10 @@ class PathSearchCV(GridSearchCV):
         estimator = clone(self._estimator())
         self.scorer_, self.multimetric_ = check_scoring(estimator, self.scoring), False
         points, targets = _validated(estimator, X, y)
-        cv = check_cv(self.cv, targets, classifier=is_classifier(estimator))
-        splits = list(cv.split(points, targets, groups))
+        splitter = check_cv(self.cv, targets, classifier=is_classifier(estimator)).split(points, targets, groups)
         grid = {name: list(values) for name, values in (("C", self.C), ("gamma", self.gamma)) if values is not None}
-        candidates, self.n_splits_ = list(ParameterGrid(grid)), len(splits)
-        ends = self._cross_validated(estimator, points, targets, splits)
+        candidates, splits = list(ParameterGrid(grid)), list(splitter)
+        ends, self.n_splits_ = self._cross_validated(estimator, points, targets, splits), len(splits)
         # the method of scikit-learn, for the same keys, means and ranks
         self.cv_results_ = self._format_results(candidates, len(splits), ends)
         self.best_index_ = int(self.cv_results_["rank_test_score"].argmin())
@@ -480,9 +479,10 @@ class PathSearchCV(GridSearchCV):
 
     def _cross_validated(self, estimator: Any, X: Any, y: Any, splits: Sequence[Any]) -> list[dict[str, float]]:
         """Return score and seconds of each C, gamma and split, the last one varying fastest."""
-        folds = list[_Fold]()
+        folds, sizes = list[_Fold](), list[int]()
         for k, (train, test) in enumerate(splits):
             folds += _folds(estimator, y, np.sort(train), None, k, test)
+            sizes.append(len(folds) - sum(sizes))
         Cs = [estimator.C] if self.C is None else list(self.C)
         gammas = [estimator.gamma] if self.gamma is None else list(self.gamma)
         ascending = sorted(range(len(Cs)), key=lambda c: Cs[c])
@@ -504,7 +504,7 @@ class PathSearchCV(GridSearchCV):
                 model = coef, outcome.intercept
                 unfinished += [] if outcome.status is Status.OK else [outcome.reason]
             models.setdefault((g, k), {})[f, c] = model
-            if len(models[g, k]) == len(Cs) * sum(fold.split == k for fold in folds):
+            if len(models[g, k]) == len(Cs) * sizes[k]:
                 began = time.perf_counter()
                 decisions = _left_out(path.engine(cell), folds, models.pop((g, k)), len(Cs))
                 scores[:, g, k] = [self._score_of(estimator, X, y, splits[k], of_C) for of_C in decisions]
