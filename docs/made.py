@@ -181,7 +181,7 @@ def public() -> dict[str, str]:
     rule = "\n".join(each.strip("# ") for each in lines if each.startswith("#")).partition("Write it anew")[0]
     read = [_NAMED.fullmatch(each) for each in lines if each.startswith("harness.")]
     missing.extend("a line of public_names.txt that cannot be read" for each in read if each is None)
-    texts: dict[str, list[str]] = {"harness": [], "harness.testing": []}
+    texts: dict[str, list[str]] = {"harness": [], "harness.testing": [], "harness.estimators": []}
     for name, signature, bases in (match.groups() for match in read if match is not None):
         home, _, own = name.rpartition(".")
         if home in texts:
@@ -198,6 +198,7 @@ def public() -> dict[str, str]:
     return {
         "rule": prose(rule),
         "names": "\n\n".join(texts["harness"]),
+        "estimators": "\n\n".join(texts["harness.estimators"]),
         "testing": "\n\n".join(texts["harness.testing"]).replace("## harness.testing.", "### harness.testing."),
         "modules": "\n\n".join(_module(name) for name in MODULES),
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import harness
-from harness import testing
+from harness import estimators, testing
 from harness.registry import hookspecs
 from harness.run.record import TYPES
 
@@ -29,7 +29,8 @@ def lines_of(name: str, value: Any) -> Iterator[str]:
         yield name + signature(value)
         return
     yield f"{name}{signature(value.__init__)} is a {', '.join(base.__name__ for base in value.__bases__)}"
-    members = value if issubclass(value, enum.StrEnum) else [each for each in vars(value) if not each.startswith("_")]
+    ours = [each for each in vars(value) if not re.match(r"_|set_\w+_request", each)]  # scikit-learn makes such methods
+    members = value if issubclass(value, enum.StrEnum) else ours
     for each in members:
         member = inspect.getattr_static(value, each, each)
         yield f"{name}.{each}{signature(getattr(member, '__func__', member))}"
@@ -39,6 +40,7 @@ def surface() -> list[str]:
     """Return a line for each public name, with what it is called with."""
     named = {f"harness.{name}": getattr(harness, name) for name in harness.__all__}
     named |= {f"harness.testing.{name}": getattr(testing, name) for name in testing.__all__}
+    named |= {f"harness.estimators.{name}": getattr(estimators, name) for name in estimators.__all__}
     named |= {name: hook for name, hook in vars(hookspecs).items() if name.startswith("harness_")}
     records = [f"record {name}: {kind.__name__}" for name, kind in TYPES.items()]
     return sorted(
