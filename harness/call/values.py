@@ -167,6 +167,14 @@ def amount(units: Mapping[str, float]) -> Callable[[str], float]:
     return read
 
 
+def _memory(text: str) -> int:
+    """Return the bytes of a size; a number alone may mean bytes or megabytes, and is refused."""
+    value = int(amount(_BYTES)(text))
+    if text.strip()[-1] in "0123456789.":
+        raise UsageError(f"{text.strip()} has no unit; write {text.strip()}MB, or {text.strip()}B for bytes.")
+    return value
+
+
 def _path(text: str) -> dict[str, list[float]]:
     """Return what a path goes through: parameter -> its values.
 
@@ -234,9 +242,7 @@ GAMMAS = Reader(
 )
 SEEDS = Reader("SEEDS", _seeds, "whole numbers from 0 on, or a range from the smaller to the larger", "0,1,2 or 0-4")
 DURATION = Reader("TIME", amount(_SECONDS), "a positive time, in seconds or with s, m, h or d", "90 or 90s or 5m")
-MEMORY = Reader(
-    "SIZE", lambda text: int(amount(_BYTES)(text)), "a positive size, in bytes or with K, M, G or T", "512M or 2G"
-)
+MEMORY = Reader("SIZE", _memory, "a positive size with its unit: B, K, M, G or T", "512M or 2G")
 POSITIVE = Reader("NUMBER", number(above=0.0), "a positive number", "0.001")
 MEGABYTES = Reader("MB", number(above=0.0), "a positive number of megabytes", "256")
 AUTO = "auto"

@@ -16,6 +16,7 @@ from harness.measure.trace import Dual, TracePlan, certificate_of, claims, copie
 from harness.problems.problem import Problem
 from harness.solver.protocol import NOT_DONE, Iterate, Solver, why_target_ignored, with_arrays
 from harness.support import decimals
+from harness.support.clocks import fit_clock, fit_cpu_clock, take_off
 from harness.support.errors import HarnessError, InvalidModel, PluginError
 from harness.support.printable import clean
 
@@ -41,16 +42,18 @@ class Clocks:
     lost: Callable[[float, float], float] = lambda _, __: 0.0
     others: Callable[[], float] = lambda: 0.0
     unexplained: float = 0.0
-    paused_at: float | None = None
+    paused_at: tuple[float, float, float] | None = None
 
     def pause(self) -> None:
         """Pause the clock: CPU time of the solver's threads is unexplained from here."""
-        self.paused_at = self.others()
+        self.paused_at = self.others(), fit_clock(), fit_cpu_clock()
 
     def resume(self) -> None:
-        """Resume the clock."""
+        """Resume the clock, and the clocks by which a solver reports seconds."""
         if self.paused_at is not None:
-            self.unexplained += self.others() - self.paused_at
+            others, wall, cpu = self.paused_at
+            self.unexplained += self.others() - others
+            take_off(fit_clock() - wall, fit_cpu_clock() - cpu)
             self.paused_at = None
 
 

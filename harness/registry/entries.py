@@ -11,10 +11,11 @@ import threading
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from harness.registry.plugin_files import source_sha256
+from harness.registry.plugin_files import digest, source_files
 from harness.support.errors import PluginError, UsageError
 from harness.support.faults import reason
 from harness.support.printable import plain_line
@@ -41,9 +42,18 @@ class Plugin:
         return f"{self.distribution} {self.version}".strip()
 
     @functools.cached_property
+    def _source(self) -> tuple[Path, set[Path]]:
+        return source_files(self.module, "" if self.distribution == OWN else self.distribution)
+
+    @property
+    def files(self) -> set[Path]:
+        """The files that the plugin ships."""
+        return self._source[1]
+
+    @functools.cached_property
     def fingerprint(self) -> str:
         """SHA-256 of all that the plugin ships: a change of its code, compiled or not, makes stored results stale."""
-        return source_sha256(self.module, "" if self.distribution == OWN else self.distribution)
+        return digest(*self._source)
 
 
 @dataclass(frozen=True)

@@ -106,8 +106,8 @@ def _is_taken(name: str, file: Path) -> bool:
     return spec is not None and spec.origin is not None and Path(spec.origin).resolve() != file
 
 
-def source_sha256(module: ModuleType, distribution: str = "") -> str:
-    """Return the SHA-256 of what a module ships: all files of its folder if it is a package, else it and its helpers.
+def source_files(module: ModuleType, distribution: str = "") -> tuple[Path, set[Path]]:
+    """Return what a module ships, and the folder above: all files of its folder if it is a package, else it and its helpers.
 
     distribution : whose other modules count too, compiled ones among them, as its RECORD lists them
     """
@@ -117,7 +117,7 @@ def source_sha256(module: ModuleType, distribution: str = "") -> str:
     listed = (metadata.files(distribution) or []) if distribution else []
     files = {Path(str(file.locate())).resolve() for file in listed}
     files |= set(path.parent.rglob("*")) if is_package else with_imports([path], sibling_files)
-    return digest(root, (file for file in files if file.is_relative_to(root)))
+    return root, {file for file in files if file.is_relative_to(root)}
 
 
 def digest(root: Path, files: Iterable[Path]) -> str:

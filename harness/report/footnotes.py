@@ -47,6 +47,7 @@ _ROW_NOTES: dict[str, Callable[[Row], object]] = {
         lambda row: len({record.get("stopped_by") == StoppedBy.TARGET for record in row.measured}) > 1,
 }  # fmt: skip
 """A sentence on some rows -> whether a row is one of them."""
+_FILES = 4  # most files of undeclared code that are named
 _MISSES = 0.1  # share of the kernel rows; fewer that were computed again are not worth a sentence
 
 
@@ -64,6 +65,7 @@ def notes(groups: Sequence[Group]) -> list[str]:
         *_duals(rows),
         *(f"gap ?: {row.name}: {why}" for row in rows for why in row.said("undecidable")),
         *(str(fault) for record in records for fault in record.get("faults") or ()),
+        *_undeclared(records),
         *(f"no core ratio: {each['reason'].rstrip('.')}." for row in rows for each in row.said("core_set") if each.get("reason")),
         *_loose(groups),
         *of_machines(records),
@@ -125,6 +127,18 @@ def _small_cache(row: Row, group: Group) -> Iterable[str]:
         again = f"{row.name} on {short_name(group.dataset)}: {misses:,} kernel rows were computed again"
         cache = f"the row cache of {of_solver or worst.get('cache_mb') or 0.0:g} MB"
         yield f"{again}, as {cache} was too small; {remedy} holds them."
+
+
+def _undeclared(records: Sequence[Record]) -> Iterable[str]:
+    """Yield which solvers used code whose changes do not make their rows stale."""
+    used: dict[str, set[str]] = {}
+    for record in records:
+        used.setdefault(str(record.get("solver")), set()).update(record.get("undeclared") or ())
+    for solver, files in used.items():
+        shown = ", ".join(sorted(files)[:_FILES]) + (f" and {len(files) - _FILES} more" if len(files) > _FILES else "")
+        changes = "it changes" if len(files) == 1 else "they change"
+        if files:
+            yield f"{solver} ran {shown}, not named in its depends_on: a row is reused even if {changes}."
 
 
 def _loose(groups: Sequence[Group]) -> Iterable[str]:

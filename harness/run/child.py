@@ -27,6 +27,7 @@ from harness.measure.trace import TracePlan
 from harness.problems.problem import Problem
 from harness.problems.summary import ProblemSummary
 from harness.run import allowed, messages
+from harness.run.dependencies import CodeWatch
 from harness.run.messages import Emit, Model
 from harness.run.problem_factory import ProblemFactory
 from harness.run.record import MEASURED_AGAIN, Claims
@@ -60,7 +61,7 @@ _COPY = "what the problem hands out is read-only: copy it first, row = problem.k
 class ChildRun:
     """A run as its worker prepares it, and as a child of the worker carries it out.
 
-    compilation : the watch over the compiler, which the worker installed
+    compilation, code : the watches over the compiler and over code that a plugin uses, which the worker installed
     largest : most bytes of a message of the child
     only_compile : whether the child ends behind the warm-up
     yields : of the first fit; 0 of a path
@@ -71,6 +72,7 @@ class ChildRun:
     solver: Solver
     factory: ProblemFactory
     compilation: CompilationWatch
+    code: CodeWatch
     server: TargetServer
     warm_up: WarmUp
     largest: int
@@ -99,6 +101,7 @@ class ChildRun:
             self._repeat(claims, model)
         limit_memory(None)  # what is left is the host's own work
         claims.sources = factory.registry.sources()
+        claims.undeclared = self.code.undeclared(spec.depends_on.values(), factory.registry, own_process=True)
         emit(messages.FitResult(claims, model, factory.kernel_sample(spec)))
 
     def _measure(self, problem: Problem, path: SolutionPath | None, emit: Emit) -> tuple[Claims, bytes]:
@@ -234,16 +237,9 @@ class _Clocks(Clocks):
     """The clocks of a measured run. They stand still while something compiles, and while targets are queried."""
 
     def __init__(self, compilation: CompilationWatch, client: TargetClient, limit: float | None, threads: int) -> None:
-        self.compilation, self.client, self.limit, self.threads = compilation, client, limit, threads
+        self.wall, self.cpu = compilation.clock, compilation.cpu_clock
+        self.client, self.limit, self.threads = client, limit, threads
         self.began, self.delay_before = monotonic(), delay_seconds()
-
-    def wall(self) -> float:
-        """Return wall seconds."""
-        return self.compilation.clock() - self.client.seconds
-
-    def cpu(self) -> float:
-        """Return CPU seconds."""
-        return self.compilation.cpu_clock() - self.client.cpu_seconds
 
     def beside(self, seconds: float) -> float:
         """Return the seconds of the run that were not those inside the solver."""

@@ -22,6 +22,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import NamedTuple
 
+from harness.run.dependencies import code_of
 from harness.support import processes
 
 _PR_SET_PDEATHSIG = 1
@@ -80,7 +81,10 @@ class Descendants:
         self._delays = dict[int, float]()  # seconds, by pid
         self._lost_seconds = 0.0  # CPU time of processes that ended and that nobody waited for
         self._memory_files = set[str]()  # names of files in memory that a process of the run had open
+        self.programs = set[str]()  # paths of programs and scripts that the run's processes executed
+        self._executed = set[tuple[int, str]]()  # processes and their programs
         self._most_mapped = 0  # most bytes of file pages in the run's own process
+        self.least_mapped = 0  # least bytes of file pages in a process of the run, of the samples; 0: unknown
 
     def sample(self, child: int, memory_limit: float | None = None) -> Usage:
         """Return what the run's processes take now.
@@ -101,17 +105,25 @@ class Descendants:
             unseen += sum(each.cpu_seconds for pid, each in now.items() if pid not in known)
         alive = [pid for pid, each in now.items() if not each.ended]
         self._delays.update((pid, processes.delay_seconds(pid)) for pid in alive)
+        others = tuple(pid for pid in alive if pid != child)
+        for pid in others:
+            program, arguments, folder = processes.command_of(pid)
+            if program and (pid, program) not in self._executed:
+                self._executed.add((pid, program))
+                self.programs.update(code_of([program, *arguments[1:]], folder))
         usage = Usage(
             self._lost_seconds + sum(each.cpu_seconds for each in now.values()),
             unseen,
             sum(self._delays.values()),
-            others=tuple(pid for pid in alive if pid != child),
+            others=others,
         )
         if memory_limit is None:
             return usage
         figures = {pid: processes.memory_figures(pid) for pid in alive}
         peak = figures.get(child, {})
         self._most_mapped = max(self._most_mapped, peak.get("RssFile", 0))
+        mapped = (each["RssFile"] for each in figures.values() if "RssFile" in each)
+        self.least_mapped = min(mapped, default=self.least_mapped)
         return usage._replace(
             memory_bytes=self._memory_bytes(figures, memory_limit),
             high_water_bytes=max(0, peak.get("VmHWM", 0) - self._most_mapped),
@@ -169,12 +181,7 @@ def _reap() -> None:
 
 def trackers_of(pids: Iterable[int]) -> set[int]:
     """Return those of the processes that are resource trackers of Python's: no workers of a run's."""
-    trackers = set[int]()
-    for pid in pids:
-        with contextlib.suppress(OSError):
-            if b"resource_tracker" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                trackers.add(pid)
-    return trackers
+    return {pid for pid in pids if "resource_tracker" in " ".join(processes.command_of(pid)[1])}
 
 
 class Folder:

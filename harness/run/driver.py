@@ -30,7 +30,7 @@ from harness.support.machine import git_commit, machine, now, versions
 
 _RESULTS_DEPEND_ON = (
     "harness.kernels", "harness.measure", "harness.problems", "harness.run.allowed", "harness.run.certifier",
-    "harness.run.child", "harness.run.descendants", "harness.run.dual_bounds", "harness.run.path_rows",
+    "harness.run.child", "harness.run.dependencies", "harness.run.descendants", "harness.run.dual_bounds", "harness.run.path_rows",
     "harness.run.problem_factory", "harness.run.record", "harness.run.watch", "harness.solver.path", "harness.solver.protocol",
 )  # fmt: skip
 

@@ -60,6 +60,8 @@ class RunSpec:
     skip_reason: str = ""  # not empty: the run is a row and is not run
     broken_reason: str = ""  # not empty: the plugin could not be loaded
     requires: tuple[str, ...] = ()  # of its solver's class: they say in which environment its worker runs
+    # program or file that the solver declares, as `Solver.depends_on` has it -> path, sha256 and version
+    depends_on: dict[str, dict[str, str]] = field(default_factory=dict)
     label: str = ""  # of the solver, with the parameters that differ from their defaults
 
     @property

@@ -22,8 +22,9 @@ import msgspec
 from harness.datasets.validation import load
 from harness.measure.outcome import DualBound
 from harness.registry.discovery import Registry, load_registry
-from harness.registry.plugin_files import source_sha256
+from harness.registry.plugin_files import digest, source_files
 from harness.run.channel import decode, encode, frame, unframe
+from harness.run.dependencies import look_up
 from harness.run.dual_bounds import DualBounds
 from harness.run.environments import own_versions
 from harness.run.host_process import numba_cache_folder
@@ -41,21 +42,25 @@ class EnvironmentFingerprint(msgspec.Struct, frozen=True):
     plugins : of each plugin's code and version, by its name
     versions : of libraries, by name; those of an environment of a solver's own too
     data : SHA-256 of the content of data sets, by data key; of those that a node cannot read the reason
+    programs : SHA-256 and version of the programs and files that solvers declare, by what they declare
     """
 
     harness: str = ""
     plugins: dict[str, str] = {}
     versions: dict[str, str] = {}
     data: dict[str, str] = {}
+    programs: dict[str, str] = {}
 
     @classmethod
     def of_process(
-        cls, plugins: Iterable[str], registry: Registry, requires: Iterable[tuple[str, ...]]
+        cls, plugins: Iterable[str], registry: Registry, requires: Iterable[tuple[str, ...]], programs: Iterable[str]
     ) -> EnvironmentFingerprint:
-        """Return what this process has: the harness, plugins by name, and libraries, also in environments of solvers."""
+        """Return what this process has: the harness, plugins and programs by name, libraries, also in environments of solvers."""
         present = {name: registry.plugins[name] for name in plugins if name in registry.plugins}
         codes = {name: plugin.fingerprint + plugin.version for name, plugin in present.items()}
-        return cls(host_sha256(), codes, functools.reduce(dict.__or__, map(own_versions, requires), dict(versions())))
+        libraries = functools.reduce(dict.__or__, map(own_versions, requires), dict(versions()))
+        found = {name: each["sha256"] + each["version"] for name, each in look_up(programs).items()}
+        return cls(host_sha256(), codes, libraries, programs=found)
 
     def difference(self, node: EnvironmentFingerprint) -> str:
         """Return in what a node differs, the end of a sentence; empty if it does not."""
@@ -69,6 +74,9 @@ class EnvironmentFingerprint(msgspec.Struct, frozen=True):
             if node.plugins.get(name) != code:
                 what = "has other code of" if name in node.plugins else "cannot load"
                 return f"it {what} plugin '{name}': {remedy}"
+        for name, content in self.programs.items():
+            if node.programs.get(name) != content:
+                return f"it has {'another' if name in node.programs else 'no'} {name}: {remedy}"
         for key, sha256 in self.data.items():
             there, name = node.data.get(key, ""), json.loads(key)[0]
             if len(there) != len(sha256):
@@ -151,7 +159,7 @@ def _fingerprint(task: Task) -> EnvironmentFingerprint:
         registry = _registry(_code(task))
     except HarnessError:  # a plugin path that is not there
         return msgspec.structs.replace(expected, plugins={})
-    present = EnvironmentFingerprint.of_process(expected.plugins, registry, task.requires)
+    present = EnvironmentFingerprint.of_process(expected.plugins, registry, task.requires, expected.programs)
     data = {key: _read_sha256(key, sha256, registry, task.memory_limit) for key, sha256 in expected.data.items()}
     return msgspec.structs.replace(present, data=data)
 
@@ -178,7 +186,7 @@ def host_sha256() -> str:
     """Return the SHA-256 of all of the host's code, as it is when this process first needs it."""
     import harness
 
-    return source_sha256(harness)
+    return digest(*source_files(harness))
 
 
 @functools.lru_cache(maxsize=1)

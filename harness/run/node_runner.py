@@ -64,7 +64,8 @@ class NodeRunner:
         self._block_numbers = block_numbers(self.specs, study)
         requires = sorted({spec.requires for spec in self.specs})
         plugins = sorted({name for spec in self.specs for name in (spec.plugin, *spec.trusted)})
-        here = EnvironmentFingerprint.of_process(plugins, registry, requires)
+        programs = sorted({name for spec in self.specs for name in spec.depends_on})
+        here = EnvironmentFingerprint.of_process(plugins, registry, requires, programs)
         self._task = Task(here, _absolute(study.plugin_paths), requires, study.limits.memory_limit)
         self._ended = queue.SimpleQueue[tuple[list[int], Future[bytes]]]()  # tasks by their runs
         self._machines: dict[str, Mapping[str, Any]] = {}  # by the name of the node

@@ -24,12 +24,13 @@ from harness.measure.outcome import NO_LIMITS, Limits
 from harness.problems.problem import Problem
 from harness.registry.discovery import Registry
 from harness.registry.entries import BrokenPlugin, ConfiguredSolver
+from harness.run.dependencies import declared, look_up, not_found
 from harness.run.environments import missing
 from harness.run.messages import RunSpec, data_key
 from harness.solver.path import Grid
 from harness.solver.protocol import Solver
 from harness.support import parameters, selection
-from harness.support.errors import UsageError
+from harness.support.errors import PluginError, UsageError
 from harness.support.machine import machine
 
 _MOST_RUNS = 1_000_000  # runs of a study without --yes
@@ -292,6 +293,14 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
             common, plugin=item.plugin, solver=solver.name, parameters=parameters.values_of(solver),
             label=registry.label("solver", solver), requires=solver.requires, skip_reason=missing(solver.name, solver.requires),
         )  # fmt: skip
+        try:
+            commands = declared(solver)
+        except PluginError as error:
+            yield replace(configured, broken_reason=str(error))
+            continue
+        found = look_up(commands)
+        reason = configured.skip_reason or not_found(solver.name, commands, found)
+        configured = replace(configured, depends_on=found, skip_reason=reason)
         problems = _formulations(solver, study, registry, dataset.task)
         if not problems:
             solved = ", ".join(problem.name for problem in registry.solved_by(cls))

@@ -69,6 +69,7 @@ class Request(msgspec.Struct, kw_only=True, omit_defaults=True):
     machine: A[Entries, "processor, cores, system, python, blas, declared, id (their hash); memory_bytes"] = None
     git_commit: A[Text, "commit of the harness's own clone, with + if it has changes; None: it is installed"] = None
     code_sha256: A[Text, "SHA-256 of the plugin's source"] = None
+    depends_on: A[Entries, "what the solver declares: program or file -> its path, sha256 and version text"] = None
     data_sha256: A[Text, "SHA-256 of the data's content, as the host read it"] = None
     study: A[Text, "SHA-256 of the study that it was measured for, see `harness.run.plan.Study.sha256`"] = None
     key: A[Text, "SHA-256 of the run and of all that its result depends on: rows of one key are the same run"] = None
@@ -111,6 +112,7 @@ class Claims(Ending, kw_only=True, omit_defaults=True):
     output: A[Text, "the last lines that the solver wrote"] = None
     measured_at: A[Text, "when the run ended, UTC, ISO 8601"] = None
     unexplained_cpu_seconds: A[Seconds, "[s] CPU time of the solver's threads while its clock stood still"] = None
+    undeclared: A[Texts, "paths of code that the run started or loaded and that nobody declared in depends_on"] = None
     info: A[Entries, "what the solver says of itself; its description says what"] = None
 
     def blame_environment(self, what: str) -> None:

@@ -21,6 +21,7 @@ import numpy as np
 
 from harness.run.channel import BrokenStream, Channel
 from harness.run.messages import Emit, Receive, TargetReply, TargetRequest
+from harness.support.clocks import take_off
 from harness.support.errors import UsageError
 
 if TYPE_CHECKING:
@@ -77,11 +78,11 @@ class TargetServer:
 class TargetClient:
     """The server as a solver's process sees it: sends a query, and notes how long the reply took.
 
-    seconds, cpu_seconds : that queries took so far, of CPU time in this thread; they are on no clock of the solver's
+    seconds : that queries took so far; they are on no clock of the solver's
     """
 
     def __init__(self) -> None:
-        self.seconds = self.cpu_seconds = 0.0
+        self.seconds = 0.0
         self._emit: Emit | None = None
         self._receive: Receive | None = None
 
@@ -116,8 +117,9 @@ class TargetClient:
         began, cpu_began = perf_counter(), thread_time()
         self._emit(TargetRequest(indices, self.seconds, expected))
         reply = self._receive()
-        self.seconds += perf_counter() - began
-        self.cpu_seconds += thread_time() - cpu_began
+        waited = perf_counter() - began
+        self.seconds += waited
+        take_off(waited, thread_time() - cpu_began)
         count = -1 if reply.targets is None else len(reply.targets)
         if count != len(indices) and (expected is None or not 0 < count < len(indices)):
             raise UsageError(f"the targets of {len(indices)} points are refused: {reply.refusal}.")

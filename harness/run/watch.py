@@ -43,6 +43,7 @@ _LINE_CHARACTERS = 300  # most characters of a line of output that a reason repe
 _OUTPUT_LIMIT = 1_000_000  # most bytes that a child may print
 _PIPE_BYTES = 1 << 16  # bytes that a pipe holds
 _CHANNEL = 200  # descriptor of a child's channel, above those that a solver's stray writes and double closes hit
+_AT_LIMIT_SHARE = 0.8  # fraction of the memory limit from which on a run that failed is taken to have been refused more
 _OUT_OF_MEMORY = re.compile(
     r"^(?:[\w.]*MemoryError\b.*|.*std::bad_alloc.*|(?:.*: )?(?:Cannot allocate memory|[Oo]ut of memory)\.?)$",
     re.MULTILINE,
@@ -158,6 +159,7 @@ class Observed:
     refusal: str = ""  # the last line of the output on an allocation that was refused
     failure: Failure | None = None  # for which the worker ends the child
     exit_status: int = 0
+    largest_process_bytes: int = 0  # most resident memory of one of its processes, of those that were waited for; when it has ended
     left_behind: int = 0  # number of processes
     is_sent: bool = False  # whether the driver has the outcome
     faults: list[str] = field(default_factory=list)  # sentences on what cost the run nothing
@@ -283,6 +285,18 @@ class Observed:
         return Status.TIMEOUT, stopped_by, reason
 
 
+    def peak_at_limit(self) -> str:
+        """Return a sentence if the run's memory was at its limit, so that an allocation was refused; empty if it was not.
+
+        A library in C may end by a signal then, and a program without a word.
+        """
+        limit = self.spec.limits.memory_limit or math.inf
+        peak = max(self.peak_bytes, self.usage.high_water_bytes, self.largest_process_bytes)
+        if peak < _AT_LIMIT_SHARE * limit:
+            return ""
+        return f"its memory had reached {peak / 2**20:.0f} MB, and the limit is {limit / 2**20:g} MB"
+
+
 def watch(child: Child, observed: Observed, control: Channel, busy: Callable[[float], None]) -> None:
     """Wait until a child has sent its result, ends or passes a limit. It is ended by :func:`finish`.
 
@@ -334,7 +348,9 @@ def finish(child: Child, observed: Observed, descendants: Descendants) -> None:
         if observed.result is None and not observed.failure:
             what = "closed a descriptor that is not its own, or became another program, and went on"
             observed.failure = _fault(f"the solver's process {what}; killed")
-    observed.exit_status = os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1])
+    _, status, used = os.wait4(child.pid, 0)
+    observed.exit_status = os.waitstatus_to_exitcode(status)
+    observed.largest_process_bytes = 1024 * used.ru_maxrss - descendants.least_mapped
     observed.left_behind = max(observed.left_behind, descendants.end())
     # what is in the pipes now; what comes later is not the child's
     observed.read_output(child.output)
@@ -360,9 +376,10 @@ def outcome_claims(observed: Observed) -> Claims:
         claims.output = "\n".join(filter(None, [claims.output, output]))
     is_fault = claims.status in (Status.ERROR, Status.CRASHED) and claims.stopped_by is StoppedBy.FAULT
     refused = observed.refusal or _refused_allocation((claims.output or "").encode(errors="replace"))
-    if is_fault and refused and not observed.failure and (failure is None or result is None):
-        claims.status, claims.stopped_by = Status.MEMORY, StoppedBy.MEMORY
-        claims.reason = f"out of memory: {refused}; {claims.reason}"
+    if is_fault and not observed.failure and (failure is None or result is None):
+        if evidence := refused or observed.peak_at_limit():
+            claims.status, claims.stopped_by = Status.MEMORY, StoppedBy.MEMORY
+            claims.reason = f"out of memory: {evidence}; {claims.reason}"
     if claims.stopped_by is StoppedBy.TIME and (reason := _disturbed(observed)):
         claims.status, claims.reason = Status.ENVIRONMENT, reason
     if claims.status in FAILED and observed.disturbance:

@@ -19,11 +19,12 @@ from time import monotonic  # by name: what a solver patches later is not this c
 from typing import TYPE_CHECKING, Any
 
 from harness.measure.compilation import CompilationWatch
-from harness.measure.outcome import Status
+from harness.measure.outcome import FAILED, Status
 from harness.measure.scored import room_for_own_points
 from harness.run import allowed, messages
 from harness.run.channel import Busy, Channel
 from harness.run.child import ChildRun, failure_claims
+from harness.run.dependencies import CodeWatch
 from harness.run.descendants import Descendants, Folder
 from harness.run.problem_factory import ProblemFactory
 from harness.run.target_server import TargetServer
@@ -55,7 +56,7 @@ class Worker:
         self.factory: Any = None
         self.folder: Any = None
         self.descendants = Descendants()
-        self.compilation = CompilationWatch()
+        self.compilation, self.code = CompilationWatch(), CodeWatch()
         self._constraints: dict[str, Any] = {}  # of this process, after code of its own plugin ran in it
         self._until = 0.0  # when the driver expects the next message
         self._only_compiles = False
@@ -88,6 +89,7 @@ class Worker:
         """Return a run with what it needs; errors are those of a plugin or a data source."""
         self._load(spec)
         self.folder = self.folder or Folder()
+        self.code.folder = str(self.folder.path)
         solver = self.factory.solver(spec)  # its code runs before the problem is stated
         problem = self.factory.problem(spec.first)
         points, room = max(problem.n, problem.kernel.n_features), 2 * room_for_own_points(problem.kernel)
@@ -109,7 +111,9 @@ class Worker:
         self._constraints = constraints(os.getpid())
         self.folder.new()
         largest = _MESSAGE_BYTES + _POINT_BYTES * points + room
-        return ChildRun(spec, solver, self.factory, self.compilation, server, progress, largest, self._only_compiles)
+        return ChildRun(
+            spec, solver, self.factory, self.compilation, self.code, server, progress, largest, self._only_compiles
+        )
 
     def _changes(self) -> str:
         """Return in words what was done to this process since a run was planned; a child may change itself."""
@@ -152,7 +156,8 @@ class Worker:
         sample = functools.partial(self.descendants.sample, child.pid)
         observed = Observed(run.spec, run.server, sample, faults=[*faults])
         watch(child, observed, self.channel, self._busy)
-        if observed.result is not None and not observed.left_behind and not self._only_compiles:
+        has_model = observed.result is not None and observed.result.claims.status not in FAILED
+        if has_model and not observed.left_behind and not self._only_compiles:
             # its process ends while its model is certified
             self._send_result(observed, run)
         else:
@@ -164,6 +169,8 @@ class Worker:
         """Send the outcome of a run."""
         observed.disturbance = observed.disturbance or self._changes()
         claims = outcome_claims(observed)
+        used = {*self.descendants.programs, *(claims.undeclared or ())}
+        claims.undeclared = self.code.undeclared(run.spec.depends_on.values(), self.factory.registry, used) or None
         warm, well = observed.warm, run.spec.threads == 1 and claims.status in _WENT_WELL
         seconds = run.warm_up.run_ended(
             warm.seconds if warm else None,
@@ -187,6 +194,8 @@ class Worker:
         from harness.registry.discovery import installed, load_registry, share_registry
 
         needed = {spec.plugin, *spec.trusted}
+        if self.factory is None:
+            self.code.install()
         registry = load_registry(spec.plugin_paths, needed) if self.factory is None else self.factory.registry
         if not needed <= registry.plugins.keys() | registry.broken.keys():
             registry.load_all(installed(), spec.plugin_paths, needed)

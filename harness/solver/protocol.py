@@ -18,6 +18,8 @@ from harness.support.clocks import fit_clock
 from harness.support.errors import InvalidModel, PluginError, UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
 
     from harness.problems.problem import Problem
@@ -136,6 +138,10 @@ class Solver(ABC):
     requires : packages that the solver needs and the harness does not, as pip specifiers: ``("thundersvm-cpu>=0.3.3",)``. If
         they are not installed, the solver runs in an environment that ``harness peers install`` makes. The solver's module
         imports them in ``iterates``, not at its top. The record has their versions
+    depends_on : programs and files of code that the solver runs or loads and that no package brings: names looked up on PATH, and
+        paths, for example ``("svm-train", Path(__file__).parent / "fit.sh")``; a property where they are parameters. Their paths and
+        contents are in the record, and a run is measured again when one has changed. ``"awk --version"`` says how a program prints
+        its version; without arguments it is never run for it. If one is not there, the run is skipped
     serves : uses of the solver by the host when the user names none: ``reference``, to compute the optima that the conformance
         suite compares with; ``certificate``, to solve convex problems within a certificate. The first registered one is used
     conformance : configuration and excuses for ``harness check``
@@ -154,6 +160,11 @@ class Solver(ABC):
 
     def __post_init__(self) -> None:
         parameters.check(self, owner=f"solver '{self.name}'")
+
+    @property
+    def depends_on(self) -> tuple[str | Path, ...]:
+        """Programs and files of code that the solver uses; a class attribute, or a property of the parameters."""
+        return ()
 
     @abstractmethod
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:

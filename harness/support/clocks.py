@@ -1,6 +1,7 @@
-"""Clocks of the work inside a solver. They stand still while numba compiles, as those of a run's record do.
+"""Clocks of the work inside a solver: they stand still while numba compiles, targets are queried, or the host looks at a model.
 
-A solver or host code that reports seconds of its own takes them by these clocks, so that they are parts of ``fit_seconds``.
+They are the clocks of a run's record. A solver or host code that reports seconds of its own takes them by these clocks, so that
+they are parts of ``fit_seconds``.
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ _off = [0.0, 0.0]  # seconds of wall and of CPU time that are on neither clock
 
 
 def fit_clock() -> float:
-    """Return wall seconds, without those of compilation."""
+    """Return wall seconds inside the solver, from an arbitrary beginning."""
     return perf_counter() - _off[0]
 
 
 def fit_cpu_clock() -> float:
-    """Return CPU seconds of this process, without those of compilation."""
+    """Return CPU seconds of this process inside the solver, from an arbitrary beginning."""
     return process_time() - _off[1]
 
 
 def take_off(seconds: float, cpu_seconds: float) -> None:
-    """Take a compilation that has ended off both clocks."""
+    """Take what is no work of the solver, and has ended, off both clocks."""
     _off[0] += seconds
     _off[1] += cpu_seconds

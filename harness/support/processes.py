@@ -83,6 +83,14 @@ def living(pid: int) -> list[int]:
     return [each.pid for each in below(pid) if not each.ended]
 
 
+def command_of(pid: int) -> tuple[str, list[str], str]:
+    """Return the file that a process executes, its arguments, its own name among them, and its folder; empty if it is gone."""
+    with contextlib.suppress(OSError):
+        arguments = os.fsdecode(_read(f"/proc/{pid}/cmdline")).split("\0")[:-1]
+        return os.readlink(f"/proc/{pid}/exe"), arguments, os.readlink(f"/proc/{pid}/cwd")  # noqa: PTH115  often
+    return "", [], ""
+
+
 def is_alive(pid: int) -> bool:
     """Return whether a process has not ended."""
     known = account(pid)

@@ -108,6 +108,7 @@ NOTES = {
     "no dual": [free("a", 10.0), free("b", 11.0),
                 free("c", 10.0, formulation="eps-svr", problem_parameters={"C": 1.0, "epsilon": 0.1})],
     "a dual": [free("a", 10.0), exact(), free("c", 9.0)],
+    "undeclared code": [record("a", undeclared=["/opt/svm-train"]), record("b", undeclared=[f"/usr/bin/{name}" for name in "vwxyz"])],
     "machines": [record("a", machine=machine(name)) for name in "xy"],
     "all reused": [record("a", reused=True), record("a", "banana", reused=True, measured_at="2026-06-01T00:00:00+00:00")],
     "some reused": [record("a", reused=True), record("b")],

@@ -57,7 +57,7 @@ def compared(cell: Cell, store: Path) -> list[dict[str, Any]]:
         records: Any = harness.compare(
             solver["select"], data["select"], formulation=solver["formulation"], kernel=data["kernel"],
             **data["kernel_parameters"], C=data["problem_parameters"]["C"], time_limit=GRID["timeout_seconds"],
-            memory_limit=GRID["memory_bytes"], repeat=REPEAT, store=store, fresh=True, quiet=True,
+            memory_limit=f"{GRID['memory_bytes']}B", repeat=REPEAT, store=store, fresh=True, quiet=True,
         ).records  # fmt: skip
     except Exception as error:
         absent = type(error).__name__ == "UsageError"  # the commit has no such solver, data set or formulation

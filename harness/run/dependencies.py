@@ -1,0 +1,223 @@
+"""Programs and files of code that a solver uses and no package brings: those that it declares, and those that its runs use.
+
+The content of what `Solver.depends_on` declares is part of the key of a run. What a run used and nobody declared is named in its
+record. Four things are looked at: processes and libraries that a plugin's code starts and loads, by Python's audit events; the
+programs among the run's processes, by samples; and at the end the modules and the libraries in the solver's process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.support.errors import PluginError
+from harness.support.files import file_sha256
+from harness.support.printable import plain_line
+
+if TYPE_CHECKING:
+    from harness.registry.discovery import Registry
+    from harness.solver.protocol import Solver
+
+_VERSION_SECONDS = 10.0  # seconds in which a program prints its version
+_VERSION_CHARACTERS = 200  # most characters of the version that a record repeats
+_SCRIPTS = (".py", ".r", ".jl", ".m", ".sh", ".pl", ".rb", ".js", ".lua", ".jar")  # suffixes of files that a program runs
+_SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
+_SYSTEM = ("/lib", "/usr/lib")  # how the names of folders begin whose libraries other libraries load
+_HOST, _STANDARD = str(Path(__file__).parents[1]), os.path.realpath(Path(os.__file__).parent)
+_INSTALLED = ("/site-packages/", "/dist-packages/")
+
+
+# -- what is declared -------------------------------------------------------------------------------------
+
+
+def declared(solver: Solver) -> list[str]:
+    """Return the command that stands for each program and file that a solver declares: its name or path, quoted.
+
+    Raises
+    ------
+    PluginError : the plugin's own code failed, or ``depends_on`` is no tuple of names and paths.
+    """
+    try:
+        entries = solver.depends_on
+    except Exception as error:
+        raise PluginError(f"solver '{solver.name}' failed in depends_on: {type(error).__name__}: {error}") from error
+    commands = [_command(each) for each in entries] if isinstance(entries, (tuple, list)) else [""]
+    if not all(commands):
+        raise PluginError(
+            f"solver '{solver.name}' has depends_on = {plain_line(repr(entries), 80)}; it must be a tuple of programs' names and "
+            "files' paths: depends_on = ('svm-train', Path(__file__).parent / 'fit.sh')"
+        )
+    return commands
+
+
+def _command(entry: Any) -> str:
+    """Return an entry of ``depends_on`` as text for `shlex.split`; empty if it is none."""
+    with contextlib.suppress(ValueError):  # of a quotation mark that is not closed
+        text = shlex.quote(str(entry.absolute())) if isinstance(entry, Path) else entry
+        return text if isinstance(text, str) and shlex.split(text) else ""
+    return ""
+
+
+def look_up(commands: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return the path, the SHA-256 and the version text of programs and files, by their commands; those not found are left out.
+
+    commands : a name that is looked up on PATH, or a path, and the arguments with which the program prints its version; it is
+        run only if there are any
+    """
+    found = dict[str, dict[str, str]]()
+    for command in commands:
+        name, *arguments = shlex.split(command)
+        file = Path(shutil.which(name) or name)
+        if file.is_file() and (os.sep in name or file.is_absolute()):
+            status = file.stat()
+            found[command] = _facts(os.path.realpath(file), tuple(arguments), status.st_mtime_ns, status.st_size)
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def _facts(file: str, arguments: Sequence[str], _modified: int, _size: int) -> dict[str, str]:
+    version = ""
+    if arguments:
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            done = subprocess.run(
+                [file, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                timeout=_VERSION_SECONDS, check=False,
+            )  # fmt: skip
+            lines = done.stdout.decode(errors="replace").strip().splitlines()
+            version = plain_line(lines[0], _VERSION_CHARACTERS) if lines else ""
+    return {"path": file, "sha256": file_sha256(Path(file)), "version": version}
+
+
+def not_found(solver: str, commands: Iterable[str], found: Mapping[str, object]) -> str:
+    """Return why a solver cannot run, and what to do; empty if all that it declares is there."""
+    names = [shlex.split(command)[0] for command in commands if command not in found]
+    if not names:
+        return ""
+    files, programs = ([name for name in names if (os.sep in name) is is_path] for is_path in (True, False))
+    missing = [f"the file {name}, which does not exist" for name in files]
+    missing += [f"the program {name}, which is not on PATH" for name in programs]
+    return f"{solver} needs {' and '.join(missing)}: install what is missing, or change its parameters."
+
+
+# -- what a run uses --------------------------------------------------------------------------------------
+
+
+class CodeWatch:
+    """What code the plugins in this process, and in its forked children, start and load.
+
+    used : paths of programs, scripts and libraries; a library without a path by its name
+    folder : of the worker's runs: what is there they made themselves
+    """
+
+    def __init__(self) -> None:
+        self.used = set[str]()
+        self.folder = os.devnull
+        self._mapped = set[str]()  # libraries that were there before any plugin
+
+    def install(self) -> None:
+        """Listen to what Python audits from now on; once a process."""
+        self._mapped = set(mapped_libraries())
+        sys.addaudithook(self._hear)
+
+    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        code = _EVENTS.get(event)
+        if code is not None:
+            with contextlib.suppress(Exception):  # what the hook raises would be raised in the plugin's code
+                if _is_plugins(sys._getframe(1)):
+                    self.used.update(code(*arguments))
+
+    def undeclared(
+        self, declared: Iterable[Mapping[str, str]], registry: Registry, used: Iterable[str] = (), *, own_process: bool = False
+    ) -> list[str]:
+        """Return the paths of code that was used, and that neither a package nor a loaded plugin has, nor anybody declared.
+
+        used : further paths
+        own_process : look at the modules and libraries of this process, too
+        """
+        found, mapped = {*self.used, *used}, mapped_libraries()
+        if own_process:
+            found |= {file for module in [*sys.modules.values()] if (file := getattr(module, "__file__", None))}
+            prefixes = tuple(f"{prefix}/lib" for prefix in {sys.prefix, sys.base_prefix})
+            found |= {file for file in mapped if not file.startswith((*_SYSTEM, *prefixes))}
+        for name in [name for name in found if os.sep not in name]:
+            found.discard(name)
+            found.update(file for file in mapped if Path(file).name.startswith(f"{name.partition('.so')[0]}.so"))
+        known = {each["path"] for each in declared} | {os.path.realpath(sys.executable)} | self._mapped
+        known |= {str(file) for plugin in registry.plugins.values() for file in plugin.files}
+        real = {os.path.realpath(file) for file in found if isinstance(file, str)}
+        return sorted(
+            file
+            for file in real - known
+            if Path(file).is_file() and not file.startswith((_HOST, _STANDARD, self.folder)) and not _is_installed(file)
+        )
+
+
+def _is_installed(file: str) -> bool:
+    """Return whether a file is one of an installed package, whose version is on record."""
+    in_environment = sys.prefix != sys.base_prefix and file.startswith(f"{sys.prefix}/bin/")
+    return in_environment or any(part in file for part in _INSTALLED)
+
+
+def _is_plugins(frame: Any) -> bool:
+    """Return whether what happens in a frame is a plugin's doing, and neither the host's nor that of an installed package.
+
+    A library may ask the system for its processors. What it starts and lets work for long is among the run's processes.
+    """
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file.startswith(_HOST) or _is_installed(file):
+            return False
+        if not file.startswith(("<", _STANDARD)):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def code_of(command: Sequence[Any], folder: Any = None) -> list[str]:
+    """Return the paths of the program that a command runs, and of the script that the program runs, if it runs one.
+
+    folder : in which it runs; None: this process's
+    """
+    words = [os.fsdecode(word) for word in command]
+    folder = os.getcwd() if folder is None else os.fsdecode(folder)
+    program = shutil.which(words[0]) or words[0] if words else ""
+    found = [os.path.join(folder, program)] if program else []
+    if Path(program).name in _SHELLS and "-c" in words[1:-1]:
+        text = words[words.index("-c") + 1]
+        return [*found, *code_of(shlex.split(text, comments=True)[:1], folder)]
+    script = next((os.path.join(folder, word) for word in words[1:] if not word.startswith("-")), "")
+    if os.path.isfile(script) and (script.lower().endswith(_SCRIPTS) or os.access(script, os.X_OK)):
+        found.append(script)
+    return found
+
+
+def _of_program(executable: Any, arguments: Any, folder: Any, *_: Any) -> list[str]:
+    words = [arguments] if isinstance(arguments, (str, bytes, os.PathLike)) else [*arguments]
+    return code_of([executable or words[0], *words[1:]], folder)
+
+
+_EVENTS: dict[str, Callable[..., Iterable[str]]] = {
+    "subprocess.Popen": _of_program,
+    "os.exec": lambda path, arguments, _: _of_program(path, arguments, None),
+    "os.posix_spawn": lambda path, arguments, _: _of_program(path, arguments, None),
+    "os.spawn": lambda _, path, arguments, __: _of_program(path, arguments, None),
+    "os.system": lambda text: code_of(["/bin/sh", "-c", text]),
+    "ctypes.dlopen": lambda name: [os.fsdecode(name)] if name else [],
+}
+"""Event that Python audits -> the paths of the code that it starts or loads, from the event's arguments."""
+
+
+def mapped_libraries() -> list[str]:
+    """Return the paths of files whose code this process has mapped."""
+    with open("/proc/self/maps", errors="replace") as lines:
+        fields = [line.rstrip("\n").split(None, 5) for line in lines]
+    found = {each[5] for each in fields if len(each) == 6 and "x" in each[1] and each[5].startswith("/")}
+    return [file for file in found if not file.endswith(" (deleted)") and not file.startswith(("/dev/", "/memfd:"))]
