@@ -15,7 +15,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import currentframe
 from pathlib import Path
+from traceback import walk_stack
 from typing import TYPE_CHECKING, Any
 
 from harness.support.errors import PluginError
@@ -28,10 +30,21 @@ if TYPE_CHECKING:
 
 _VERSION_SECONDS = 10.0  # seconds in which a program prints its version
 _VERSION_CHARACTERS = 200  # most characters of the version that a record repeats
-_SCRIPTS = (".py", ".r", ".jl", ".m", ".sh", ".pl", ".rb", ".js", ".lua", ".jar")  # suffixes of files that a program runs
+_SCRIPTS = (
+    ".py",
+    ".r",
+    ".jl",
+    ".m",
+    ".sh",
+    ".pl",
+    ".rb",
+    ".js",
+    ".lua",
+    ".jar",
+)  # suffixes of files that a program runs
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _SYSTEM = ("/lib", "/usr/lib")  # how the names of folders begin whose libraries other libraries load
-_HOST, _STANDARD = str(Path(__file__).parents[1]), os.path.realpath(Path(os.__file__).parent)
+_HOST, _STANDARD = f"{Path(__file__).parents[1]}/", f"{os.path.realpath(Path(os.__file__).parent)}/"
 _INSTALLED = ("/site-packages/", "/dist-packages/")
 
 
@@ -101,9 +114,7 @@ def not_found(solver: str, commands: Iterable[str], found: Mapping[str, object])
     names = [shlex.split(command)[0] for command in commands if command not in found]
     if not names:
         return ""
-    files, programs = ([name for name in names if (os.sep in name) is is_path] for is_path in (True, False))
-    missing = [f"the file {name}, which does not exist" for name in files]
-    missing += [f"the program {name}, which is not on PATH" for name in programs]
+    missing = [f"{name} ({'no such file' if os.sep in name else 'not on PATH'})" for name in names]
     return f"{solver} needs {' and '.join(missing)}: install what is missing, or change its parameters."
 
 
@@ -125,39 +136,48 @@ class CodeWatch:
     def install(self) -> None:
         """Listen to what Python audits from now on; once a process."""
         self._mapped = set(mapped_libraries())
-        sys.addaudithook(self._hear)
+        # a function, and not a method, which Python calls in 0.9 us instead of 0.2 at each event, id() among them
+        sys.addaudithook(
+            lambda event, arguments: self._hear(event, arguments, currentframe()) if event in _EVENTS else None
+        )
 
-    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        code = _EVENTS.get(event)
-        if code is not None:
-            with contextlib.suppress(Exception):  # what the hook raises would be raised in the plugin's code
-                if _is_plugins(sys._getframe(1)):
-                    self.used.update(code(*arguments))
+    def _hear(self, event: str, arguments: tuple[Any, ...], frame: Any) -> None:
+        with contextlib.suppress(Exception):  # what the hook raises would be raised in the plugin's code
+            if _is_plugins(frame.f_back):
+                self.used.update(_EVENTS[event](*arguments))
 
     def undeclared(
-        self, declared: Iterable[Mapping[str, str]], registry: Registry, used: Iterable[str] = (), *, own_process: bool = False
+        self,
+        declared: Iterable[Mapping[str, str]],
+        registry: Registry,
+        used: Iterable[str] = (),
+        *,
+        own_process: bool = False,
     ) -> list[str]:
         """Return the paths of code that was used, and that neither a package nor a loaded plugin has, nor anybody declared.
 
         used : further paths
         own_process : look at the modules and libraries of this process, too
         """
-        found, mapped = {*self.used, *used}, mapped_libraries()
+        found, mapped = {*self.used, *used}, mapped_libraries() if own_process else []
         if own_process:
-            found |= {file for module in [*sys.modules.values()] if (file := getattr(module, "__file__", None))}
+            found |= {str(getattr(module, "__file__", None) or "") for module in [*sys.modules.values()]}
             prefixes = tuple(f"{prefix}/lib" for prefix in {sys.prefix, sys.base_prefix})
             found |= {file for file in mapped if not file.startswith((*_SYSTEM, *prefixes))}
         for name in [name for name in found if os.sep not in name]:
             found.discard(name)
-            found.update(file for file in mapped if Path(file).name.startswith(f"{name.partition('.so')[0]}.so"))
-        known = {each["path"] for each in declared} | {os.path.realpath(sys.executable)} | self._mapped
-        known |= {str(file) for plugin in registry.plugins.values() for file in plugin.files}
-        real = {os.path.realpath(file) for file in found if isinstance(file, str)}
-        return sorted(
-            file
-            for file in real - known
-            if Path(file).is_file() and not file.startswith((_HOST, _STANDARD, self.folder)) and not _is_installed(file)
-        )
+            found.update(
+                file for file in mapped if name and Path(file).name.startswith(f"{name.partition('.so')[0]}.so")
+            )
+        found = {os.path.realpath(file) for file in found if not self._is_known(file)}
+        if found:
+            found -= {each["path"] for each in declared} | {os.path.realpath(sys.executable)} | self._mapped
+            found -= {str(file) for plugin in registry.plugins.values() for file in plugin.files}
+        return sorted(file for file in found if not self._is_known(file) and Path(file).is_file())
+
+    def _is_known(self, file: str) -> bool:
+        """Return whether a file is Python's, the host's, a package's, or was made in a run."""
+        return file.startswith((_HOST, _STANDARD, self.folder)) or _is_installed(file)
 
 
 def _is_installed(file: str) -> bool:
@@ -171,32 +191,33 @@ def _is_plugins(frame: Any) -> bool:
 
     A library may ask the system for its processors. What it starts and lets work for long is among the run's processes.
     """
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if file.startswith(_HOST) or _is_installed(file):
-            return False
-        if not file.startswith(("<", _STANDARD)):
-            return True
-        frame = frame.f_back
-    return False
+    files = [each.f_code.co_filename for each, _ in walk_stack(frame)]
+    caller = next((file for file in files if not file.startswith(("<", _STANDARD)) or _is_installed(file)), _HOST)
+    return not (caller.startswith(_HOST) or _is_installed(caller))
 
 
 def code_of(command: Sequence[Any], folder: Any = None) -> list[str]:
-    """Return the paths of the program that a command runs, and of the script that the program runs, if it runs one.
+    """Return the paths of the program that a command runs, of its interpreter, and of the script that it runs, where there are such.
 
     folder : in which it runs; None: this process's
     """
     words = [os.fsdecode(word) for word in command]
-    folder = os.getcwd() if folder is None else os.fsdecode(folder)
-    program = shutil.which(words[0]) or words[0] if words else ""
-    found = [os.path.join(folder, program)] if program else []
-    if Path(program).name in _SHELLS and "-c" in words[1:-1]:
+    if not words:
+        return []
+    folder = Path.cwd() if folder is None else Path(os.fsdecode(folder))
+    program = folder / (shutil.which(words[0]) or words[0])
+    with contextlib.suppress(OSError, ValueError), program.open("rb") as file:
+        first = file.readline(256)
+        if first.startswith(b"#!"):
+            interpreter = first[2:].decode().split()
+            words = [*interpreter[interpreter[0].endswith("/env") :], str(program)]
+            program = Path(shutil.which(words[0]) or words[0])
+    if program.name in _SHELLS and "-c" in words[1:-1]:
         text = words[words.index("-c") + 1]
-        return [*found, *code_of(shlex.split(text, comments=True)[:1], folder)]
-    script = next((os.path.join(folder, word) for word in words[1:] if not word.startswith("-")), "")
-    if os.path.isfile(script) and (script.lower().endswith(_SCRIPTS) or os.access(script, os.X_OK)):
-        found.append(script)
-    return found
+        return [str(program), *code_of(shlex.split(text, comments=True)[:1], folder)]
+    script = folder / next((word for word in words[1:] if not word.startswith("-")), "")
+    is_code = script.is_file() and (script.suffix.lower() in _SCRIPTS or os.access(script, os.X_OK))
+    return [str(program), *([str(script)] if is_code else [])]
 
 
 def _of_program(executable: Any, arguments: Any, folder: Any, *_: Any) -> list[str]:

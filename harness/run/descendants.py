@@ -22,7 +22,6 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import NamedTuple
 
-from harness.run.dependencies import code_of
 from harness.support import processes
 
 _PR_SET_PDEATHSIG = 1
@@ -81,8 +80,8 @@ class Descendants:
         self._delays = dict[int, float]()  # seconds, by pid
         self._lost_seconds = 0.0  # CPU time of processes that ended and that nobody waited for
         self._memory_files = set[str]()  # names of files in memory that a process of the run had open
-        self.programs = set[str]()  # paths of programs and scripts that the run's processes executed
-        self._executed = set[tuple[int, str]]()  # processes and their programs
+        # process and its program -> its command, and the folder that it runs in
+        self.commands = dict[tuple[int, str], tuple[list[str], str]]()
         self._most_mapped = 0  # most bytes of file pages in the run's own process
         self.least_mapped = 0  # least bytes of file pages in a process of the run, of the samples; 0: unknown
 
@@ -108,9 +107,7 @@ class Descendants:
         others = tuple(pid for pid in alive if pid != child)
         for pid in others:
             program, arguments, folder = processes.command_of(pid)
-            if program and (pid, program) not in self._executed:
-                self._executed.add((pid, program))
-                self.programs.update(code_of([program, *arguments[1:]], folder))
+            self.commands.setdefault((pid, program), ([program, *arguments[1:]], folder))
         usage = Usage(
             self._lost_seconds + sum(each.cpu_seconds for each in now.values()),
             unseen,

@@ -159,7 +159,9 @@ class Observed:
     refusal: str = ""  # the last line of the output on an allocation that was refused
     failure: Failure | None = None  # for which the worker ends the child
     exit_status: int = 0
-    largest_process_bytes: int = 0  # most resident memory of one of its processes, of those that were waited for; when it has ended
+    largest_process_bytes: int = (
+        0  # most resident memory of one of its processes, of those that were waited for; when it has ended
+    )
     left_behind: int = 0  # number of processes
     is_sent: bool = False  # whether the driver has the outcome
     faults: list[str] = field(default_factory=list)  # sentences on what cost the run nothing
@@ -284,7 +286,6 @@ class Observed:
             reason += f", {self.compiled:.1f} s of them compiling; compile in warm_ups()"
         return Status.TIMEOUT, stopped_by, reason
 
-
     def peak_at_limit(self) -> str:
         """Return a sentence if the run's memory was at its limit, so that an allocation was refused; empty if it was not.
 
@@ -376,10 +377,10 @@ def outcome_claims(observed: Observed) -> Claims:
         claims.output = "\n".join(filter(None, [claims.output, output]))
     is_fault = claims.status in (Status.ERROR, Status.CRASHED) and claims.stopped_by is StoppedBy.FAULT
     refused = observed.refusal or _refused_allocation((claims.output or "").encode(errors="replace"))
-    if is_fault and not observed.failure and (failure is None or result is None):
-        if evidence := refused or observed.peak_at_limit():
-            claims.status, claims.stopped_by = Status.MEMORY, StoppedBy.MEMORY
-            claims.reason = f"out of memory: {evidence}; {claims.reason}"
+    evidence = refused or observed.peak_at_limit()
+    if is_fault and evidence and not observed.failure and (failure is None or result is None):
+        claims.status, claims.stopped_by = Status.MEMORY, StoppedBy.MEMORY
+        claims.reason = f"out of memory: {evidence}; {claims.reason}"
     if claims.stopped_by is StoppedBy.TIME and (reason := _disturbed(observed)):
         claims.status, claims.reason = Status.ENVIRONMENT, reason
     if claims.status in FAILED and observed.disturbance:

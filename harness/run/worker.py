@@ -24,7 +24,7 @@ from harness.measure.scored import room_for_own_points
 from harness.run import allowed, messages
 from harness.run.channel import Busy, Channel
 from harness.run.child import ChildRun, failure_claims
-from harness.run.dependencies import CodeWatch
+from harness.run.dependencies import CodeWatch, code_of
 from harness.run.descendants import Descendants, Folder
 from harness.run.problem_factory import ProblemFactory
 from harness.run.target_server import TargetServer
@@ -169,7 +169,10 @@ class Worker:
         """Send the outcome of a run."""
         observed.disturbance = observed.disturbance or self._changes()
         claims = outcome_claims(observed)
-        used = {*self.descendants.programs, *(claims.undeclared or ())}
+        used = [
+            *(claims.undeclared or ()),
+            *(file for each in self.descendants.commands.values() for file in code_of(*each)),
+        ]
         claims.undeclared = self.code.undeclared(run.spec.depends_on.values(), self.factory.registry, used) or None
         warm, well = observed.warm, run.spec.threads == 1 and claims.status in _WENT_WELL
         seconds = run.warm_up.run_ended(

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from time import process_time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from harness import CSVC, RBF, Iterate, KernelOracle, Limits, Solver, TracePlan, drive, get_solver
 from harness.kernels.engine import Engine
+from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Clocks
 from harness.measure.outcome import Status, StoppedBy
 from harness.measure.scored import Weights
+from harness.support.clocks import fit_clock, fit_cpu_clock
 from harness.support.errors import InvalidModel, PluginError
 
 N = 10
@@ -277,3 +281,31 @@ def test_what_threads_do_while_the_clock_stands_still_is_unexplained():
     SCRIPT[0] = lambda _: iter([Iterate(np.zeros(N)), Iterate(np.zeros(N), done=True)])
     drive(Scripted(), problem(), np.random.default_rng(0), clocks=clocks)
     assert clocks.unexplained == next(looks) / 2 > 0.0
+
+
+def test_seconds_that_a_solver_reports_are_parts_of_those_of_its_fit():
+    """Its clocks stand still while the host takes a trace point, and while numba compiles."""
+    watch, host_seconds = CompilationWatch(), 0.05
+
+    def works(*_):
+        until = process_time() + host_seconds
+        while process_time() < until:
+            pass
+
+    def script(stated):
+        began, cpu_began = fit_clock(), fit_cpu_clock()
+        for _ in range(3):
+            for is_start in (True, False):
+                watch.notify(SimpleNamespace(is_start=is_start))
+                works()
+            yield Iterate(dual_coef=np.zeros(N))
+        info = {"seconds": fit_clock() - began, "cpu_seconds": fit_cpu_clock() - cpu_began}
+        yield Iterate(dual_coef=np.zeros(N), done=True, info=info)
+
+    outcome = run(script, plan=TracePlan(), clock=watch.clock, cpu_clock=watch.cpu_clock, observer=works)
+    assert outcome.trace, "the host looked at a model"
+    for reported, measured in (
+        (outcome.info["seconds"], outcome.seconds),
+        (outcome.info["cpu_seconds"], outcome.cpu_seconds),
+    ):
+        assert 3 * host_seconds - 0.02 <= reported <= measured + 0.01

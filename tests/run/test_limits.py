@@ -31,6 +31,8 @@ EXPECTED = {
     "refused-in-a-pool": REFUSED,
     "refused-in-a-program": REFUSED,
     "refused-in-a-program-that-is-not-checked": REFUSED,
+    "refused-in-c": ("memory", "MB, and the limit is 360 MB; ended by signal 11 (SIGSEGV)"),
+    "refused-in-a-silent-program": ("memory", "memory"),  # it is refused more, or passes the limit before
     "aborted-pool": ("memory", "std::bad_alloc"),
     "failed-program": ("error", "CalledProcessError"),
     **{what: ("error", f"left {count} child process") for what, count in LEFT.items()},
@@ -80,7 +82,7 @@ def test_cpu_time_is_that_of_all_processes_and_compilation_is_on_no_clock(record
     assert faulty.CPU_SECONDS - 0.02 <= naps["waited_seconds"] <= naps["fit_seconds"] - naps["cpu_seconds"] + 0.01
     assert naps["cpu_seconds"] < 0.5 * faulty.CPU_SECONDS
     assert 0.0 < records["working"]["cpu_seconds"] < records["working"]["fit_seconds"] + 0.2
-    assert records["killed"]["killed_cpu_seconds"] > 0.2
+    assert records["killed"]["killed_cpu_seconds"] > 1.0
     assert records["asks-one"]["compile_seconds"] > 0.1
     assert records["asks-one"]["info"]["oracle_seconds"] <= records["asks-one"]["fit_seconds"]
 

@@ -78,7 +78,7 @@ def test_a_large_query_is_made_in_pieces_that_a_pipe_takes_whole():
 def test_what_queries_take_is_known_to_both_sides():
     client, server, asked = TargetClient(), TargetServer(LABELS.copy(), 9), []
     client.connect(asked.append, lambda: TargetReply(server.query(asked[-1].indices)))
-    wall, began = fit_clock(), perf_counter()
+    began, wall = perf_counter(), fit_clock()
     for index in range(2):
         client(np.array([index]))
     assert 0.0 < asked[1].waited < client.seconds

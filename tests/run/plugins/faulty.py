@@ -298,6 +298,19 @@ def refused_in_a_program_that_is_not_checked(problem):
         raise RuntimeError("the program failed")
 
 
+def refused_in_c(problem):
+    """As a library does that does not look at what it is given."""
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype = ctypes.c_void_p
+    while True:
+        ctypes.memset(libc.malloc(1 << 20), 1, 1 << 20)
+
+
+def refused_in_a_silent_program(problem):
+    grows = "kept = []\ntry:\n while True: kept.append(b'x' * (1 << 20))\nexcept MemoryError: raise SystemExit(3)"
+    subprocess.run([*PYTHON, grows], check=True, stderr=subprocess.DEVNULL)
+
+
 def aborted_pool(problem):
     with forked_pool() as processes:
         list(processes.map(abort, range(1)))
