@@ -89,6 +89,8 @@ class Peer(Solver):
             return f"{name} takes one C for each class, not one for each point; take libsvm."
         try:
             importlib.import_module(self.package)
+        except MemoryError:
+            return None  # it is there, and the memory limit is too low: the run says so
         except Exception as error:  # a library of another machine or version may raise anything
             lines = str(error).strip().splitlines() or [type(error).__name__]
             return f"{name} needs the package {self.package}, which cannot be loaded: {lines[0]}; reinstall it."
