@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -45,6 +46,7 @@ _SCRIPTS = (
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _SYSTEM = ("/lib", "/usr/lib")  # how the names of folders begin whose libraries other libraries load
 _HOST, _STANDARD = f"{Path(__file__).parents[1]}/", f"{os.path.realpath(Path(os.__file__).parent)}/"
+_MAPPED = re.compile(r"^\S+ \S\Sx\S .*? (/(?!dev/|memfd:).*)$", re.MULTILINE)  # a line of /proc/self/maps
 _INSTALLED = ("/site-packages/", "/dist-packages/")
 
 
@@ -88,34 +90,24 @@ def look_up(commands: Iterable[str]) -> dict[str, dict[str, str]]:
     found = dict[str, dict[str, str]]()
     for command in commands:
         name, *arguments = shlex.split(command)
-        file = Path(shutil.which(name) or name)
-        if file.is_file() and (os.sep in name or file.is_absolute()):
-            status = file.stat()
+        file = shutil.which(name) or os.path.realpath(name) * (os.sep in name)
+        if Path(file).is_file():
+            status = Path(file).stat()
             found[command] = _facts(os.path.realpath(file), tuple(arguments), status.st_mtime_ns, status.st_size)
     return found
 
 
 @functools.lru_cache(maxsize=256)
 def _facts(file: str, arguments: Sequence[str], _modified: int, _size: int) -> dict[str, str]:
-    version = ""
-    if arguments:
-        with contextlib.suppress(OSError, subprocess.SubprocessError):
-            done = subprocess.run(
-                [file, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                timeout=_VERSION_SECONDS, check=False,
-            )  # fmt: skip
-            lines = done.stdout.decode(errors="replace").strip().splitlines()
-            version = plain_line(lines[0], _VERSION_CHARACTERS) if lines else ""
+    lines = list[str]()
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        done = arguments and subprocess.run(
+            [file, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            errors="replace", timeout=_VERSION_SECONDS, check=False,
+        )  # fmt: skip
+        lines = done.stdout.strip().splitlines() if done else []
+    version = plain_line(lines[0], _VERSION_CHARACTERS) if lines else ""
     return {"path": file, "sha256": file_sha256(Path(file)), "version": version}
-
-
-def not_found(solver: str, commands: Iterable[str], found: Mapping[str, object]) -> str:
-    """Return why a solver cannot run, and what to do; empty if all that it declares is there."""
-    names = [shlex.split(command)[0] for command in commands if command not in found]
-    if not names:
-        return ""
-    missing = [f"{name} ({'no such file' if os.sep in name else 'not on PATH'})" for name in names]
-    return f"{solver} needs {' and '.join(missing)}: install what is missing, or change its parameters."
 
 
 # -- what a run uses --------------------------------------------------------------------------------------
@@ -135,7 +127,7 @@ class CodeWatch:
 
     def install(self) -> None:
         """Listen to what Python audits from now on; once a process."""
-        self._mapped = set(mapped_libraries())
+        self._mapped = mapped_libraries()
         # a function, and not a method, which Python calls in 0.9 us instead of 0.2 at each event, id() among them
         sys.addaudithook(
             lambda event, arguments: self._hear(event, arguments, currentframe()) if event in _EVENTS else None
@@ -159,11 +151,14 @@ class CodeWatch:
         used : further paths
         own_process : look at the modules and libraries of this process, too
         """
-        found, mapped = {*self.used, *used}, mapped_libraries() if own_process else []
+        found, mapped = {*self.used, *used}, mapped_libraries() if own_process else set[str]()
         if own_process:
             found |= {str(getattr(module, "__file__", None) or "") for module in [*sys.modules.values()]}
-            prefixes = tuple(f"{prefix}/lib" for prefix in {sys.prefix, sys.base_prefix})
-            found |= {file for file in mapped if not file.startswith((*_SYSTEM, *prefixes))}
+            found |= {
+                file
+                for file in mapped
+                if not file.startswith((*_SYSTEM, f"{sys.prefix}/lib", f"{sys.base_prefix}/lib"))
+            }
         for name in [name for name in found if os.sep not in name]:
             found.discard(name)
             found.update(
@@ -227,18 +222,13 @@ def _of_program(executable: Any, arguments: Any, folder: Any, *_: Any) -> list[s
 
 _EVENTS: dict[str, Callable[..., Iterable[str]]] = {
     "subprocess.Popen": _of_program,
-    "os.exec": lambda path, arguments, _: _of_program(path, arguments, None),
     "os.posix_spawn": lambda path, arguments, _: _of_program(path, arguments, None),
-    "os.spawn": lambda _, path, arguments, __: _of_program(path, arguments, None),
     "os.system": lambda text: code_of(["/bin/sh", "-c", text]),
     "ctypes.dlopen": lambda name: [os.fsdecode(name)] if name else [],
 }
 """Event that Python audits -> the paths of the code that it starts or loads, from the event's arguments."""
 
 
-def mapped_libraries() -> list[str]:
+def mapped_libraries() -> set[str]:
     """Return the paths of files whose code this process has mapped."""
-    with open("/proc/self/maps", errors="replace") as lines:
-        fields = [line.rstrip("\n").split(None, 5) for line in lines]
-    found = {each[5] for each in fields if len(each) == 6 and "x" in each[1] and each[5].startswith("/")}
-    return [file for file in found if not file.endswith(" (deleted)") and not file.startswith(("/dev/", "/memfd:"))]
+    return set(_MAPPED.findall(Path("/proc/self/maps").read_text(errors="replace")))

@@ -24,7 +24,7 @@ from harness.measure.outcome import NO_LIMITS, Limits
 from harness.problems.problem import Problem
 from harness.registry.discovery import Registry
 from harness.registry.entries import BrokenPlugin, ConfiguredSolver
-from harness.run.dependencies import declared, look_up, not_found
+from harness.run.dependencies import declared, look_up
 from harness.run.environments import missing
 from harness.run.messages import RunSpec, data_key
 from harness.solver.path import Grid
@@ -299,8 +299,10 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
             yield replace(configured, broken_reason=str(error))
             continue
         found = look_up(commands)
-        reason = configured.skip_reason or not_found(solver.name, commands, found)
-        configured = replace(configured, depends_on=found, skip_reason=reason)
+        configured = replace(configured, depends_on=found)
+        if lost := [command for command in commands if command not in found]:
+            reason = f"{solver.name} needs {', '.join(lost)}: not on PATH, or no such file. Install it, or change a parameter."
+            configured = replace(configured, skip_reason=configured.skip_reason or reason)
         problems = _formulations(solver, study, registry, dataset.task)
         if not problems:
             solved = ", ".join(problem.name for problem in registry.solved_by(cls))
