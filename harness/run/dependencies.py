@@ -15,7 +15,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from inspect import currentframe
 from pathlib import Path
 from traceback import walk_stack
@@ -27,6 +27,7 @@ from harness.support.printable import plain_line
 
 if TYPE_CHECKING:
     from harness.registry.discovery import Registry
+    from harness.run.messages import RunSpec
     from harness.solver.protocol import Solver
 
 _VERSION_SECONDS = 10.0  # seconds in which a program prints its version
@@ -138,21 +139,13 @@ class CodeWatch:
             if _is_plugins(frame.f_back):
                 self.used.update(_EVENTS[event](*arguments))
 
-    def undeclared(
-        self,
-        declared: Iterable[Mapping[str, str]],
-        registry: Registry,
-        used: Iterable[str] = (),
-        *,
-        own_process: bool = False,
-    ) -> list[str]:
-        """Return the paths of code that was used, and that neither a package nor a loaded plugin has, nor anybody declared.
+    def undeclared(self, spec: RunSpec, registry: Registry, used: Iterable[str] | None = None) -> list[str]:
+        """Return the paths of code that a run used, and that neither a package nor a loaded plugin has, nor anybody declared.
 
-        used : further paths
-        own_process : look at the modules and libraries of this process, too
+        used : further paths; None: what this process, the run's own, has of modules and libraries
         """
-        found, mapped = {*self.used, *used}, mapped_libraries() if own_process else set[str]()
-        if own_process:
+        found, mapped = {*self.used, *(used or ())}, mapped_libraries()
+        if used is None:
             found |= {str(getattr(module, "__file__", None) or "") for module in [*sys.modules.values()]}
             found |= {
                 file
@@ -166,7 +159,9 @@ class CodeWatch:
             )
         found = {os.path.realpath(file) for file in found if not self._is_known(file)}
         if found:
-            found -= {each["path"] for each in declared} | {os.path.realpath(sys.executable)} | self._mapped
+            found -= (
+                {each["path"] for each in spec.depends_on.values()} | {os.path.realpath(sys.executable)} | self._mapped
+            )
             found -= {str(file) for plugin in registry.plugins.values() for file in plugin.files}
         return sorted(file for file in found if not self._is_known(file) and Path(file).is_file())
 
