@@ -176,6 +176,8 @@ def test_the_node_itself_compares_before_it_runs(registry):
     plugins = {"harness": registry.plugins["harness"].fingerprint + registry.plugins["harness"].version}
     for own, difference in (
         (({}, {"python": "0.1"}, {}), "it has python"),
+        (({}, {}, {}, {"sh": "0" * 64}), "it has another sh: install the same one there"),
+        (({}, {}, {}, {"no-such-svm": "0" * 64}), "it has no no-such-svm: install the same one there"),
         ((plugins, {}, {key: "0" * 64, missing: "1" * 64}), "its data of 'twonorm' have SHA-256"),
     ):
         here = EnvironmentFingerprint(node.host_sha256(), *own)
