@@ -101,7 +101,7 @@ class ChildRun:
             self._repeat(claims, model)
         limit_memory(None)  # what is left is the host's own work
         claims.sources = factory.registry.sources()
-        claims.undeclared = self.code.undeclared(spec, factory.registry)
+        claims.undeclared = self.code.undeclared(spec.depends_on, factory.registry)
         emit(messages.FitResult(claims, model, factory.kernel_sample(spec)))
 
     def _measure(self, problem: Problem, path: SolutionPath | None, emit: Emit) -> tuple[Claims, bytes]:

@@ -27,8 +27,9 @@ from harness.support.printable import plain_line
 
 if TYPE_CHECKING:
     from harness.registry.discovery import Registry
-    from harness.run.messages import RunSpec
     from harness.solver.protocol import Solver
+
+Facts = dict[str, dict[str, str]]  # what is declared -> its path, sha256 and version
 
 _VERSION_SECONDS = 10.0  # seconds in which a program prints its version
 _VERSION_CHARACTERS = 200  # most characters of the version that a record repeats
@@ -82,13 +83,13 @@ def _command(entry: Any) -> str:
     return ""
 
 
-def look_up(commands: Iterable[str]) -> dict[str, dict[str, str]]:
+def look_up(commands: Iterable[str]) -> Facts:
     """Return the path, the SHA-256 and the version text of programs and files, by their commands; those not found are left out.
 
     commands : a name that is looked up on PATH, or a path, and the arguments with which the program prints its version; it is
         run only if there are any
     """
-    found = dict[str, dict[str, str]]()
+    found = Facts()
     for command in commands:
         name, *arguments = shlex.split(command)
         file = shutil.which(name) or os.path.realpath(name) * (os.sep in name)
@@ -139,9 +140,10 @@ class CodeWatch:
             if _is_plugins(frame.f_back):
                 self.used.update(_EVENTS[event](*arguments))
 
-    def undeclared(self, spec: RunSpec, registry: Registry, used: Iterable[str] | None = None) -> list[str]:
+    def undeclared(self, declared: Facts, registry: Registry, used: Iterable[str] | None = None) -> list[str]:
         """Return the paths of code that a run used, and that neither a package nor a loaded plugin has, nor anybody declared.
 
+        declared : as :func:`look_up` returns it
         used : further paths; None: what this process, the run's own, has of modules and libraries
         """
         found, mapped = {*self.used, *(used or ())}, mapped_libraries()
@@ -159,9 +161,7 @@ class CodeWatch:
             )
         found = {os.path.realpath(file) for file in found if not self._is_known(file)}
         if found:
-            found -= (
-                {each["path"] for each in spec.depends_on.values()} | {os.path.realpath(sys.executable)} | self._mapped
-            )
+            found -= {each["path"] for each in declared.values()} | {os.path.realpath(sys.executable)} | self._mapped
             found -= {str(file) for plugin in registry.plugins.values() for file in plugin.files}
         return sorted(file for file in found if not self._is_known(file) and Path(file).is_file())
 

@@ -173,7 +173,7 @@ class Worker:
             *(claims.undeclared or ()),
             *(file for each in self.descendants.commands.values() for file in code_of(*each)),
         ]
-        claims.undeclared = self.code.undeclared(run.spec, self.factory.registry, used) or None
+        claims.undeclared = self.code.undeclared(run.spec.depends_on, self.factory.registry, used) or None
         warm, well = observed.warm, run.spec.threads == 1 and claims.status in _WENT_WELL
         seconds = run.warm_up.run_ended(
             warm.seconds if warm else None,
