@@ -61,8 +61,7 @@ class State:
         self.everything = np.arange(self.n)
         self.precision, self.focus, self.parking = Precision(self, coef), Focus(), Parking()
         self.bounds = Bounds(form, float(self.diagonal.max()))
-        on_path = settings.dense_points != TUNING.dense_points  # where the matrix serves every C
-        sample = None if warm or on_path else self._sample()
+        sample = None if warm or settings.on_path else self._sample()
         if not warm and self.n <= self.settings.dense_points:
             self.form = self.bounds.begin() or form
         self.active = self._make_all_active()
