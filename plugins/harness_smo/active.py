@@ -31,6 +31,7 @@ class Settings(NamedTuple):
     dense : whether whole kernel matrices may be computed
     parking : whether points may be parked while SMO moves
     newton_price : cost of SMO steps before a Newton step, over the cost of that
+    on_path : whether the whole kernel matrix, once computed, serves every C of a path
     dense_points : number of points up to which the whole kernel matrix is computed at once
     memory : memory for kernel rows of a state that is over, to be used again; None if there is none
     """
@@ -40,6 +41,7 @@ class Settings(NamedTuple):
     dense: bool = True
     parking: bool = True
     newton_price: float = 1.0
+    on_path: bool = False
     dense_points: int = TUNING.dense_points
     memory: Vector | None = None
 

@@ -80,7 +80,7 @@ class SMOBlock(Solver):
         """Start from the feasible coefficients ``start``, (n,); costs n x support kernel evaluations."""
         form = problem.dual_form()
         with _one_blas_thread(problem):
-            state = self._begin(problem, form, start, TUNING.dense_points, None)
+            state = self._begin(problem, form, start)
             yield from self._descend(problem, form, state)
 
     def solve_path(self, path: SolutionPath, rng: np.random.Generator) -> Iterator[tuple[GridPoint, Iterate]]:
@@ -99,7 +99,7 @@ class SMOBlock(Solver):
             with _one_blas_thread(problem):
                 if not (continues and state and state.restate(problem, form)):
                     memory = state and state.memory
-                    state = self._begin(problem, form, path.start(cell), TUNING.dense_path_points, memory)
+                    state = self._begin(problem, form, path.start(cell), on_path=True, memory=memory)
                 iterate: Iterate | None = None
                 for iterate in self._descend(problem, form, state):
                     yield cell, iterate
@@ -107,11 +107,13 @@ class SMOBlock(Solver):
                 path.keep(cell, iterate.dual_coef)
             last = cell
 
-    def _begin(self, problem: Problem, form: DualForm, start: Vector | None, dense_points: int, memory: Any) -> State:
-        """Return the state at the coefficients ``start``, (n,); of up to ``dense_points`` the matrix is computed at once."""
+    def _begin(
+        self, problem: Problem, form: DualForm, start: Vector | None, *, on_path: bool = False, memory: Any = None
+    ) -> State:
+        """Return the state at the coefficients ``start``, (n,), at those of the form if None."""
         first = form.start.copy() if start is None else form.variables(problem.checked(start, 0.0)[0])
         # along a path the matrix serves every C, and what float32 blurs would have to be done anew at each
-        on_path = dense_points == TUNING.dense_path_points
+        dense_points = TUNING.dense_path_points if on_path else TUNING.dense_points
         exact_points = TUNING.exact_points_reused if form.relative or on_path else TUNING.exact_points
         narrow = problem.n > exact_points if self.dtype == "auto" else self.dtype == "float32"
         rows = problem.kernel.replace(dtype=np.float32 if narrow else np.float64)
@@ -123,6 +125,7 @@ class SMOBlock(Solver):
             dense=self.working_set is None,
             parking=self.shrinking,
             newton_price=_NEWTON_PRICE[self.newton],
+            on_path=on_path,
             dense_points=dense_points,
             memory=memory,
         )

@@ -273,10 +273,13 @@ class Goal:
 
     def _certificate(self, a: Vector, intercept: float, scores: Vector, doubt: float) -> Certificate:
         """Return what is known of the variables ``a``: their relative gap, and where the form does not tell it, all."""
-        form = self.form
-        if form.groups > 1 or form.relative or form.start.any():
-            return self.problem.certificate(form.coef(a), intercept, scores)
+        form, full = self.form, self.problem.certificate
+        if form.groups > 1 or form.relative:
+            return full(form.coef(a), intercept, scores)
         gap = form.relative_gap(a, scores, intercept, doubt)
+        # one-class: the gap is relative to 1/2 |w|^2, which may be 0, and a cap out of reach is another one in the form
+        if form.start.any() and not (gap <= (self.gap or 0.0) and form.upper.max() <= form.unit):
+            return full(form.coef(a), intercept, scores)
         lost = (
             "" if np.isfinite(gap) else "the duality gap is no finite number: scale the features, or take a smaller C"
         )

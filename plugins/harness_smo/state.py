@@ -42,6 +42,10 @@ class State:
         self.kernel, self.n, self.a = kernel, form.n, start
         self.outcome, self.target, self.tau = CONVERGED, np.inf, np.inf
         self.rounds = self.steps = self.fetched = 0  # those of active sets before this one
+        self.support = int(np.count_nonzero(form.start))  # smallest number of support vectors
+        ranked = self._is_ranked(start)
+        if ranked:
+            self.a = start = self._with_least_scores()
         coef = form.coef(start)
         warm = bool(coef.any())
         self.scores = kernel.expand(coef) if warm else np.zeros(self.n)
@@ -57,13 +61,14 @@ class State:
         self.everything = np.arange(self.n)
         self.precision, self.focus, self.parking = Precision(self, coef), Focus(), Parking()
         self.bounds = Bounds(form, float(self.diagonal.max()))
-        on_path = settings.dense_points != TUNING.dense_points  # where the matrix serves every C
-        sample = None if warm or on_path else self._sample()
+        sample = None if warm or settings.on_path else self._sample()
         if not warm and self.n <= self.settings.dense_points:
             self.form = self.bounds.begin() or form
         self.active = self._make_all_active()
         if sample is not None:
             self._begin_at(sample)
+        if ranked:
+            self._activate_boundary()
 
     @property
     def exact(self) -> bool:
@@ -100,6 +105,32 @@ class State:
             slack = self.middle_slack()
             slack[self.active.free_points] = -np.inf
             self.activate(nearest(slack, TUNING.active_least))
+
+    def _is_ranked(self, start: Vector) -> bool:
+        """Whether to begin with other support vectors than the first points: where one sum is fixed, and they are many."""
+        form, settings = self.form, self.settings
+        many = TUNING.rank_least < self.support < self.n and form.groups == 1 and not form.relative
+        return bool(many and settings.dense and settings.parking and (start == form.start).all())
+
+    def _with_least_scores(self) -> Vector:
+        """Return as many variables at their bounds as at the start of the form, those with the least mean kernel value.
+
+        The mean is that over a sample of the points. Where all coefficients are positive, the support vectors are where the
+        points are rare.
+        """
+        coef, a = np.zeros(self.n), np.empty(self.n)
+        coef[:: self.n // TUNING.rank_sample] = 1.0
+        a[np.argsort(self.kernel.expand(coef))] = np.sort(self.form.start)[::-1]
+        return a
+
+    def _activate_boundary(self) -> None:
+        """Continue with the points nearest to the level that separates as many as support, if most are on its right side."""
+        level = -float(np.partition(self.scores, self.support)[self.support])
+        slack = self.slack(np.array([[level, level]]))
+        wrong = int(np.count_nonzero(slack < 0.0))
+        if 2 * wrong <= self.support:
+            count = max(TUNING.active_least, int(TUNING.active_factor * wrong))
+            self.activate(nearest(slack, count), dense=True)
 
     def restate(self, problem: Problem, form: DualForm) -> bool:
         """Continue with a problem of the same points and kernel values whose bounds are wider; return False if it is none.

@@ -57,6 +57,10 @@ class Tuning:
     sparse_bounded: float = 0.03  # fraction of the sample at its bound, up to which wide bounds do no harm
     sparse_exact: int = 700  # expected support vectors up to which float64 is used at once
 
+    # -- support vectors of the first point where one sum is fixed and must not be 0 (one-class)
+    rank_sample: int = 128  # points of the sample whose mean kernel value ranks all points: one-class 1.35 / 3.2
+    rank_least: int = 256  # support vectors from which this is worth its cost
+
     # -- float32 rows: 1.33 / 5.5
     exact_points: int = 700  # points up to which a second precision would cost more than it saves
     exact_points_reused: int = 2500  # the same of hulls, whose violation is small beside their scores, and along a path

@@ -242,7 +242,7 @@ def test_memory_is_that_of_the_cache_and_some_vectors():
 
 def test_along_a_path_the_matrix_is_computed_once_into_memory_that_the_folds_share(monkeypatch):
     states, begin = [], SMOBlock._begin
-    monkeypatch.setattr(SMOBlock, "_begin", lambda *given: states.append(begin(*given)) or states[-1])
+    monkeypatch.setattr(SMOBlock, "_begin", lambda *given, **named: states.append(begin(*given, **named)) or states[-1])
     x, y = overlapping(0, 62)
     path = SolutionPath(Grid({"C": (0.5, 4.0)}, {"gamma": (0.3, 2.0)}, 3), CSVC, RBF, x, y)
     cells = [cell for cell, found in SMOBlock().solve_path(path, np.random.default_rng(0)) if found.done]

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import CSVC, DualForm, KernelOracle, Precomputed, RowCache
+from harness.problems import OneClass
 from tests.plugins.common import build, matrix_of, overlapping
 from tests.plugins.naive_block import naive_directions, naive_joint, naive_pairs
 from tests.plugins.naive_face import naive_walk
@@ -333,6 +334,30 @@ def test_a_newton_step_is_taken_once_smo_has_cost_as_much(price, newton_steps):
     assert active.newton_steps == newton_steps
     assert (active.rounds == 1) == (newton_steps == 1)
     assert (active.unpaid == 0.0) == (newton_steps == 1)
+
+
+@pytest.mark.parametrize(
+    ("nu", "spread", "parked"), [(0.3, 0.3, True), (0.3, 1.0, False), (0.1, 1.0, False), (1.0, 1.0, False)]
+)
+def test_one_class_begins_where_points_are_rare_if_many_support_and_a_sample_tells_where(nu, spread, parked):
+    n, rng = 1500, np.random.default_rng(4)
+    x = spread * rng.normal(size=(n, 3))
+    problem = build(OneClass, x, np.ones(n), nu=nu)
+    state, form, matrix = state_over(problem, 100.0), problem.dual_form(), matrix_of(problem)
+    support = np.flatnonzero(state.a)
+    assert sorted(state.a) == sorted(form.start), "the coefficients change places"
+    np.testing.assert_allclose(state.scores, matrix @ state.a, rtol=1e-12)
+    if nu == 0.3:
+        mean = matrix[:, :: n // 128].sum(axis=1)
+        assert set(support) == set(np.argsort(mean)[: len(support)])
+    else:
+        assert (state.a == form.start).all()
+    assert (state.active.m < n) == parked
+    if parked:  # with all points on the wrong side of the level, and the nearest ones of the others
+        level = np.sort(state.scores)[len(support)]
+        wrong = np.flatnonzero((state.a > 0.0) & (state.scores > level) | (state.a == 0.0) & (state.scores < level))
+        assert 0 < len(wrong) <= len(support) // 2
+        assert set(wrong) <= set(state.active.points)
 
 
 # -- matrices that are carried over ----------------------------------------------------------------------------------
