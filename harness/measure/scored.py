@@ -17,6 +17,7 @@ import numpy as np
 from harness.kernels.engine import Engine
 from harness.kernels.features import pieces
 from harness.kernels.functions import reason_against
+from harness.kernels.layout import Layout
 from harness.kernels.oracle import KernelOracle
 from harness.kernels.points import bytes_of, shape_of, stored_as
 from harness.problems.certificate import Certificate
@@ -148,6 +149,7 @@ class FreeModel:
         ------
         InvalidModel : wrong shapes or types, NaN or infinity, points of another width, or too many points.
         """
+        extra_points = extra_points.coordinates() if isinstance(extra_points, Layout) else extra_points
         n, shape = kernel.n, None if extra_points is None else shape_of(extra_points)
         m = shape[0] if shape else 0
         _limit_size(kernel, f"the coefficients of {m:,} extra_points", 8 * m)  # before the memory is allocated

@@ -1,0 +1,105 @@
+"""The compiled loops of the stochastic methods.
+
+Both store w as scale / (t - 1) times a sum of alpha_j k(x_j, .), with scale = n C = 1 / lambda: the step 1 / (lambda t) and the
+shrinkage 1 - 1 / t of one update change t only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.kernels.loops import combine, leading, row_between
+from harness.support.jit import compiled
+
+_GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
+_SECTIONS = 20  # golden sections of [0, 1]: the maximum is known to 7e-5
+
+
+@compiled
+def pegasos(scores, among, targets, costs, t, scale, added):  # type: ignore[no-untyped-def]
+    """Visit a batch: set ``added``, (b,), to the changes of alpha, and return the number of the next step.
+
+    scores : (b,) sum of alpha_j k(x_j, .) at the examples of the batch, changed in place
+    among : (b, b) kernel values between the examples
+    costs : (b,) C_i / C
+    t : number of the first step, from 1
+    """
+    for p in range(scores.size):
+        added[p] = 0.0
+        if scale * targets[p] * scores[p] < max(1, t - 1):
+            added[p] = targets[p] * costs[p]
+            for q in range(scores.size):
+                scores[q] += added[p] * among[p, q]
+        t += 1
+    return t
+
+
+@compiled
+def budgeted(k, own, order, targets, costs, alpha, size, t, scale, merging, values):  # type: ignore[no-untyped-def]
+    """Visit the examples ``order``; return the number of support vectors and of the next step.
+
+    k, own : layouts of the training points, and of the support vectors with a place more than the budget
+    alpha : (budget + 1,), changed in place
+    values : (budget + 1,) memory for kernel values
+    """
+    none = np.empty(0, np.int64)
+    for i in order:
+        score = 0.0
+        if size:
+            row_between(k, i, leading(own, size), none, values)
+            for p in range(size):
+                score += alpha[p] * values[p]
+        if scale * targets[i] * score < max(1, t - 1):
+            combine(own, size, k, i, k, i, 1.0)
+            alpha[size] = targets[i] * costs[i]
+            size += 1
+            if size == alpha.size:
+                size = shrink(own, alpha, size, merging, values)
+        t += 1
+    return size, t
+
+
+@compiled
+def shrink(own, alpha, size, merging, values):  # type: ignore[no-untyped-def]
+    """Remove the support vector with the smallest weight, or merge it with one of its class; return the new size."""
+    least = 0
+    for p in range(1, size):
+        if abs(alpha[p]) < abs(alpha[least]):
+            least = p
+    gone, best, share, weight = least, np.inf, 0.0, 0.0
+    if merging:
+        row_between(own, least, leading(own, size), np.empty(0, np.int64), values)
+        for q in range(size):
+            if q != least and alpha[q] * alpha[least] > 0.0:
+                h, merged = merge(alpha[least], alpha[q], values[q])
+                loss = alpha[least] ** 2 + alpha[q] ** 2 + 2.0 * alpha[least] * alpha[q] * values[q] - merged**2
+                if loss < best:
+                    gone, best, share, weight = q, loss, h, merged
+    if gone != least:
+        combine(own, least, own, least, own, gone, share)
+        alpha[least] = weight
+    last = size - 1
+    combine(own, gone, own, last, own, last, 1.0)
+    alpha[gone], alpha[last] = alpha[last], 0.0
+    return last
+
+
+@compiled
+def merge(a, b, value):  # type: ignore[no-untyped-def]
+    """Return h and the weight of z = h x + (1 - h) y, which replaces a k(x, .) + b k(y, .) best; ``value`` is k(x, y).
+
+    |a| k(x, z) + |b| k(y, z) is largest, where k(x, z) = value^((1 - h)^2) and k(y, z) = value^(h^2) for the RBF kernel.
+    """
+    log = np.log(max(value, 1e-300))
+    low, high = 0.0, 1.0
+    for _ in range(_SECTIONS):
+        width = _GOLDEN * (high - low)
+        left, right = high - width, low + width
+        f = abs(a) * np.exp(log * (1.0 - left) ** 2) + abs(b) * np.exp(log * left**2)
+        g = abs(a) * np.exp(log * (1.0 - right) ** 2) + abs(b) * np.exp(log * right**2)
+        if f < g:
+            low = left
+        else:
+            high = right
+    h = 0.5 * (low + high)
+    return h, a * np.exp(log * (1.0 - h) ** 2) + b * np.exp(log * h**2)
