@@ -84,7 +84,15 @@ def test_every_host_module_is_behind_the_front_door() -> None:
 
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     listed = next(set(c["forbidden_modules"]) for c in contracts if c["name"] == "plugins see only the front door")
-    public = {"problems", "report", "testing", "support.arrays", "support.jit", "registry.subproblem_oracle", "kernels.loops"}
+    public = {
+        "problems",
+        "report",
+        "testing",
+        "support.arrays",
+        "support.jit",
+        "registry.subproblem_oracle",
+        "kernels.loops",
+    }
     modules = {path.relative_to(ROOT / "harness").with_suffix("") for path in (ROOT / "harness").rglob("*.py")}
     names = {".".join(module.parts).removesuffix(".__init__") for module in modules} - {"__init__", "__main__"}
     open_rooms = {"support", "registry", "kernels"}  # some of their modules are public

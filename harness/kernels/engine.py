@@ -18,8 +18,8 @@ from harness.kernels.counter import Counter
 from harness.kernels.crew import Crew
 from harness.kernels.distances import Distances
 from harness.kernels.features import Features, combination, pieces, products_with, width_of
-from harness.kernels.layout import Layout
 from harness.kernels.functions import Exponential, GivenValues, Kernel, OfProducts, Power, reason_against, squared_norms
+from harness.kernels.layout import Layout
 from harness.kernels.points import as_points, bytes_of, is_mapped, joined, stored_as
 from harness.kernels.scan import ScanBackend, choose_backend
 from harness.support.errors import UsageError
@@ -312,7 +312,9 @@ class Engine:
             values = index.tolist()
             largest = max(values) if min(values) >= 0 else self.n
         else:
-            largest = index.view(np.uintp).max(initial=0) if index.size else -1  # negative indices are large as unsigned
+            largest = (
+                index.view(np.uintp).max(initial=0) if index.size else -1
+            )  # negative indices are large as unsigned
         if largest >= self.n:
             invalid = int(index[(index < 0) | (index >= self.n)][0])
             raise IndexError(f"index {invalid} is out of range for a kernel over {self.n} points (0 to {self.n - 1}).")
@@ -338,7 +340,8 @@ class Engine:
         plain = self.z is None and not self.ridge
         backend = self._part.backend(len(rows) if columns is None else 0)
         if after is None and plain and len(rows) * width <= _SMALL and self._part.is_laid_out(backend):
-            backend.write_rows(rows, _ALL if columns is None else columns, out, slots)
+            laid_out: Any = backend
+            laid_out.write_rows(rows, _ALL if columns is None else columns, out, slots)
             return
         picked = self._part.places(backend, columns)
         prepared = self._part.rows(backend, rows) if len(rows) else None
@@ -459,12 +462,13 @@ class Engine:
     def value(self, i: int, j: int) -> float:
         """Return K[i, j]; of an oracle at the cost of one kernel evaluation."""
         if not (0 <= i < self.n and 0 <= j < self.n):
-            self._checked([i, j])
+            self._checked(np.array([i, j]))
         layout = None if self.z is not None else self._part.plain_layout
         if not layout:
-            return float(Engine.block(self, [i], [j])[0, 0])
+            return float(self.block(np.array([i]), np.array([j]))[0, 0])
         from harness.kernels.loops import call_value
 
+        self.count(1)
         return float(call_value(layout, i, j)) + (self.ridge if i == j else 0.0)
 
     def rows_at(self, points: Points, columns: Block | None = None) -> Block:

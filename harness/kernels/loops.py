@@ -1,8 +1,8 @@
 """Kernel values one by one or row by row, for compiled loops and for light calls; every value is counted.
 
-A `harness.kernels.layout.Layout` has the points of a kernel as the column scan reads them. ``KernelOracle.layout()`` makes that of the
-training points, :func:`blank` one with room for points of the solver's own, such as landmarks and merged support vectors.
-Compiled loops take layouts as arguments and call the functions below. Importing this module imports numba.
+A `harness.kernels.layout.Layout` has the points of a kernel as the column scan reads them. ``KernelOracle.layout()`` makes
+that of the training points, :func:`blank` one with room for points of the solver's own, such as landmarks and merged
+support vectors. Compiled loops take layouts as arguments and call the functions below. Importing this module imports numba.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
@@ -23,8 +22,7 @@ from harness.support.jit import compiled, inner
 _BLOCK = 1024  # points of a block of the scan
 
 
-@intrinsic
-def _add(_typing: Any, total: Any, values: Any) -> Any:
+def _typed_add(_typing: Any, _total: Any, _values: Any) -> Any:
     """Add to total[0] in one step that other threads and processes cannot divide."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -32,7 +30,10 @@ def _add(_typing: Any, total: Any, values: Any) -> Any:
         builder.atomic_rmw("add", pointer, arguments[1], "monotonic")
         return no_value(context)
 
-    return types.void(total, types.int64), build
+    return types.void(_total, types.int64), build
+
+
+_add: Any = intrinsic(_typed_add)
 
 
 @inner
@@ -107,7 +108,7 @@ def value(k, i, j):  # type: ignore[no-untyped-def]
 @compiled
 def blank(k, room):  # type: ignore[no-untyped-def]
     """Return a layout with ``room`` points of the solver's own, all features 0, of the kernel of ``k``."""
-    panels, depth, norms = k.points
+    panels, depth, _ = k.points
     chunk, rare = CHUNK_BYTES // panels.itemsize, k.place.size - depth
     size = -(-room // chunk) * chunk
     features = np.empty(room * rare, np.int32)

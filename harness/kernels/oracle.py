@@ -118,7 +118,7 @@ class KernelOracle(Engine):
     def row(self, i: int) -> Block:
         """Return K[i, :], (n,), cached or at the cost of n kernel evaluations; read-only."""
         if not 0 <= i < self.n:
-            self._checked([i])
+            self._checked(np.array([i]))
         return _read_only(self._cached.row(int(i)))
 
     @property
@@ -274,10 +274,6 @@ class KernelOracle(Engine):
         """
         stored = None if self.z is not None else self._part.layout
         return None if stored is None else stored._replace(ridge=self.ridge, evaluations=self._counter.compiled)
-
-    def value(self, i: int, j: int) -> float:
-        self.count(1)
-        return super().value(i, j)
 
     def _like(self, part: _Part, **settings: Any) -> Self:
         base: dict[str, Any] = {"ridge": self.ridge, "z": self.z, "threads": self.threads, "cache_mb": self.cache_mb}

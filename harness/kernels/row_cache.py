@@ -195,7 +195,8 @@ class RowCache:
             self.last_used[slot] = self.clock
         else:
             self.fetch(np.array([point]))
-        return self.rows[self.slot_of[point]].copy()
+        row: Block = self.rows[self.slot_of[point]]
+        return row.copy()
 
     def add(self, total: Vector, points: Index, weights: Vector) -> None:
         """Add sum_p weights_p row_p of cached ``points`` to ``total``, (n,) float64; they count as hits."""

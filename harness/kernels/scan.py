@@ -91,7 +91,8 @@ class ScanBackend(KernelBackend):
         features: tuple[Block, Block],
     ) -> None:
         self.kernel, self.n, self.points, self.rare, self.rare_features = kernel, n, points, rare, rare_features
-        self.index, self.settings = index, {"differences": differences, "listed": listed, "features": features}
+        self.index: Any = index
+        self.settings: dict[str, Any] = {"differences": differences, "listed": listed, "features": features}
         self.differences, self.listed, self.features = differences, listed, features
         self.dtype, self.grain = np.dtype(points[0].dtype), _BLOCK
         if index is None:

@@ -86,8 +86,8 @@ class BudgetedSGD(_StochasticGradient):
 
     Whenever there is one more, the support vector with the smallest weight is removed, or merged with the one of its class
     for which the change of w is smallest: z = h x + (1 - h) y, h by golden section. The model is an expansion over
-    these points. Source: JMLR 13 (2012), the sections on removal and merging. Differs in: where no other support vector is of the class, the one with the
-    smallest weight is removed.
+    these points. Source: JMLR 13 (2012), removal and merging of support vectors. Differs in: where no other support vector
+    is of the class, the one with the smallest weight is removed.
     """
 
     name: ClassVar[str] = "bsgd"
