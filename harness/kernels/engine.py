@@ -8,7 +8,7 @@ and maps the points of a restricted problem to those of the whole set.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -45,6 +45,7 @@ _EXPAND_PREPARED = 2048  # rows that expand() prepares at a time
 _SMALL = 4096  # values up to which a request is one call of a compiled loop
 _FEW = 32  # indices up to which Python compares them faster
 _ALL = np.empty(0, dtype=np.int64)
+_SLOTS = np.arange(_FEW)
 _SAMPLE = 4096  # number of mapped points whose norms bound the values
 
 
@@ -130,22 +131,19 @@ class _Part:
     def layout(self) -> Layout | None:
         """The points for compiled loops, uncounted; None if no scan computes the values."""
         backend = self.whole.backend(self.dtype)
-        if self.index is not None and isinstance(backend, ScanBackend):
+        if self.index is not None and backend.layout is not None:
             backend = self._packed = self._packed or backend.take(self.index)
-        return backend.layout if isinstance(backend, ScanBackend) else None
+        layout: Layout | None = backend.layout
+        return layout
 
     @cached_property
-    def plain_layout(self) -> tuple[Any, ...]:
-        """The layout as a plain tuple, for single calls from Python; empty if there is none."""
-        return tuple(self.layout or ())
+    def calls(self) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
+        """The loops call_value() and call_rows_at() over the layout, as an import takes as long as a value; None without one."""
+        if self.layout is None:
+            return None
+        from harness.kernels.loops import call_rows_at, call_value
 
-    def is_laid_out(self, backend: KernelBackend) -> bool:
-        """Return whether the points of ``backend`` are these, for compiled loops."""
-        return (
-            isinstance(backend, ScanBackend)
-            and (self.index is None or backend is self._packed)
-            and backend.layout is not None
-        )
+        return partial(call_value, tuple(self.layout)), partial(call_rows_at, tuple(self.layout))
 
     def places(self, backend: KernelBackend, points: Block | None) -> Any:
         """Return indices in the backend of some of these points; None for all of its points in order."""
@@ -310,12 +308,12 @@ class Engine:
         index = np.asarray(indices, dtype=np.intp)
         if index.ndim == 1 and 0 < index.size <= _FEW:
             values = index.tolist()
-            largest = max(values) if min(values) >= 0 else self.n
+            valid = min(values) >= 0 and max(values) < self.n
         else:
-            largest = (
-                index.view(np.uintp).max(initial=0) if index.size else -1
-            )  # negative indices are large as unsigned
-        if largest >= self.n:
+            valid = (
+                not index.size or index.view(np.uintp).max() < self.n
+            )  # negative indices are large as unsigned numbers
+        if not valid:
             invalid = int(index[(index < 0) | (index >= self.n)][0])
             raise IndexError(f"index {invalid} is out of range for a kernel over {self.n} points (0 to {self.n - 1}).")
         return index
@@ -326,7 +324,7 @@ class Engine:
         columns = None if columns is None else self._checked(columns)
         out = np.empty((len(rows), self.n if columns is None else len(columns)), dtype=self.dtype)
         if out.size:
-            self.compute(rows, out, np.arange(len(rows)), columns=columns)
+            self.compute(rows, out, _SLOTS[: len(rows)] if len(rows) <= _FEW else np.arange(len(rows)), columns=columns)
         return out
 
     def compute(
@@ -339,9 +337,9 @@ class Engine:
         width = self.n if columns is None else len(columns)
         plain = self.z is None and not self.ridge
         backend = self._part.backend(len(rows) if columns is None else 0)
-        if after is None and plain and len(rows) * width <= _SMALL and self._part.is_laid_out(backend):
-            laid_out: Any = backend
-            laid_out.write_rows(rows, _ALL if columns is None else columns, out, slots)
+        few = after is None and plain and 0 < len(rows) * width <= _SMALL
+        if few and self._part.places(backend, None) is None and backend.write_rows is not None:
+            backend.write_rows(rows, _ALL if columns is None else columns, out, slots)
             return
         picked = self._part.places(backend, columns)
         prepared = self._part.rows(backend, rows) if len(rows) else None
@@ -463,13 +461,11 @@ class Engine:
         """Return K[i, j]; of an oracle at the cost of one kernel evaluation."""
         if not (0 <= i < self.n and 0 <= j < self.n):
             self._checked(np.array([i, j]))
-        layout = None if self.z is not None else self._part.plain_layout
-        if not layout:
+        calls = None if self.z is not None else self._part.calls
+        if calls is None:
             return float(self.block(np.array([i]), np.array([j]))[0, 0])
-        from harness.kernels.loops import call_value
-
         self.count(1)
-        return float(call_value(layout, i, j)) + (self.ridge if i == j else 0.0)
+        return float(calls[0](i, j)) + (self.ridge if i == j else 0.0)
 
     def rows_at(self, points: Points, columns: Block | None = None) -> Block:
         """Return k(z, x_i) for other points z, (m, d), and training points, (m, n); no ridge, no z.
@@ -484,11 +480,10 @@ class Engine:
         index = None if columns is None else self._checked(columns)
         values = np.empty((points.shape[0], self.n if index is None else len(index)), dtype=self.dtype)
         light = type(points) is np.ndarray and points.dtype == np.float64 and points.flags.c_contiguous
-        if light and values.size and points.shape[1:] == (self.n_features,) and self._part.plain_layout:
-            from harness.kernels.loops import call_rows_at
-
-            if call_rows_at(self._part.plain_layout, points, _ALL if index is None else index, values):
-                return values
+        light = light and values.size > 0 and points.shape[1:] == (self.n_features,)
+        calls = self._part.calls if light else None
+        if calls is not None and calls[1](points, _ALL if index is None else index, values):  # False: not finite
+            return values
         added, source = as_points(points), self._part.points
         refusal = reason_against(added, self.kernel, self.n_features)
         if refusal is not None:

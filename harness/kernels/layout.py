@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 class Layout(NamedTuple):
     """Points and kernel for compiled loops; to be passed on, and changed by :func:`put` and :func:`combine` only.
 
-    n : number of points, or of places for points of the solver's own
+    n : number of points, or of places for extra points of the solver
     points : (panels, depth, squared norms), see scan.py
     rare : (row_ptr, row_feature, row_value), the rare features point by point
     place : (d,) int32, place of each feature among the dense ones, or the inverted one (~) among the rare ones

@@ -1,7 +1,7 @@
 """Kernel values one by one or row by row, for compiled loops and for light calls; every value is counted.
 
 A `harness.kernels.layout.Layout` has the points of a kernel as the column scan reads them. ``KernelOracle.layout()`` makes
-that of the training points, :func:`blank` one with room for points of the solver's own, such as landmarks and merged
+that of the training points, :func:`blank` one with room for extra points of the solver, such as landmarks and merged
 support vectors. Compiled loops take layouts as arguments and call the functions below. Importing this module imports numba.
 """
 
@@ -51,7 +51,7 @@ def _write_rows(a, rows, b, columns, out, slots):  # type: ignore[no-untyped-def
     if columns.size:
         width, chunk = columns.size, CHUNK_BYTES // panels.itemsize
         size = -(-width // chunk) * chunk
-        panels, norms = np.zeros(size * depth, panels.dtype), np.zeros(size, panels.dtype)
+        panels, norms = np.empty(size * depth, panels.dtype), np.empty(size, panels.dtype)
         gather(b.points[0], depth, b.points[2], columns, np.arange(width), panels, norms)
     prepared = dense_rows(*a.points, rows, a.listed) + rare_rows(*a.rare, rows)
     seeded = b.place.size > depth
@@ -107,7 +107,7 @@ def value(k, i, j):  # type: ignore[no-untyped-def]
 
 @compiled
 def blank(k, room):  # type: ignore[no-untyped-def]
-    """Return a layout with ``room`` points of the solver's own, all features 0, of the kernel of ``k``."""
+    """Return a layout with ``room`` extra points of the solver, all features 0, of the kernel of ``k``."""
     panels, depth, _ = k.points
     chunk, rare = CHUNK_BYTES // panels.itemsize, k.place.size - depth
     size = -(-room // chunk) * chunk
@@ -120,9 +120,19 @@ def blank(k, room):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def leading(own, count):  # type: ignore[no-untyped-def]
-    """Return the layout of the first ``count`` points of ``own``, in the same memory."""
-    return Layout(count, own.points, own.rare, own.place, own.centre, own.form, own.listed, own.ridge, own.evaluations)
+def leading(extra, count):  # type: ignore[no-untyped-def]
+    """Return the layout of the first ``count`` points of ``extra``, in the same memory."""
+    return Layout(
+        count,
+        extra.points,
+        extra.rare,
+        extra.place,
+        extra.centre,
+        extra.form,
+        extra.listed,
+        extra.ridge,
+        extra.evaluations,
+    )
 
 
 @inner
@@ -133,47 +143,47 @@ def _at(k, i):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _set_norm(own, slot):  # type: ignore[no-untyped-def]
-    panels, depth, norms = own.points
+def _set_norm(extra, slot):  # type: ignore[no-untyped-def]
+    panels, depth, norms = extra.points
     sums = np.zeros(CHUNK_BYTES // panels.itemsize, panels.dtype)
-    for e in range(own.rare[0][slot], own.rare[0][slot + 1]):
-        sums[slot % sums.size] += own.rare[2][e] * own.rare[2][e]
+    for e in range(extra.rare[0][slot], extra.rare[0][slot + 1]):
+        sums[slot % sums.size] += extra.rare[2][e] * extra.rare[2][e]
     squares(panels, slot // sums.size * sums.size * depth, depth, sums, 0)
     norms[slot] = sums[slot % sums.size]
 
 
 @compiled
-def put(own, slot, x):  # type: ignore[no-untyped-def]
-    """Write the point ``x``, (d,), to a place of ``own``; return whether it is finite."""
-    at, chunk = _at(own, slot)
+def put(extra, slot, x):  # type: ignore[no-untyped-def]
+    """Write the point ``x``, (d,), to a place of ``extra``; return whether it is finite."""
+    at, chunk = _at(extra, slot)
     finite = True
     for f in range(x.size):
-        p = own.place[f]
+        p = extra.place[f]
         if p >= 0:
-            own.points[0][at + p * chunk] = x[f] - own.centre[p]
+            extra.points[0][at + p * chunk] = x[f] - extra.centre[p]
         else:
-            own.rare[2][own.rare[0][slot] + ~p] = x[f]
+            extra.rare[2][extra.rare[0][slot] + ~p] = x[f]
         finite &= np.isfinite(x[f])
-    _set_norm(own, slot)
+    _set_norm(extra, slot)
     return finite
 
 
 @compiled
-def combine(own, slot, a, i, b, j, share):  # type: ignore[no-untyped-def]
-    """Write ``share`` a_i + (1 - ``share``) b_j to a place of ``own``; a and b may be ``own``, or the training points."""
-    at, chunk = _at(own, slot)
+def combine(extra, slot, a, i, b, j, share):  # type: ignore[no-untyped-def]
+    """Write ``share`` a_i + (1 - ``share``) b_j to a place of ``extra``; a and b may be ``extra``, or the training points."""
+    at, chunk = _at(extra, slot)
     at_a, at_b = _at(a, i)[0], _at(b, j)[0]
-    for f in range(own.points[1]):
+    for f in range(extra.points[1]):
         line = f * chunk
-        own.points[0][at + line] = share * a.points[0][at_a + line] + (1.0 - share) * b.points[0][at_b + line]
-    sums = np.zeros(own.place.size - own.points[1], own.points[0].dtype)
+        extra.points[0][at + line] = share * a.points[0][at_a + line] + (1.0 - share) * b.points[0][at_b + line]
+    sums = np.zeros(extra.place.size - extra.points[1], extra.points[0].dtype)
     for e in range(a.rare[0][i], a.rare[0][i + 1]):
         sums[a.rare[1][e]] += share * a.rare[2][e]
     for e in range(b.rare[0][j], b.rare[0][j + 1]):
         sums[b.rare[1][e]] += (1.0 - share) * b.rare[2][e]
     for f in range(sums.size):
-        own.rare[2][own.rare[0][slot] + f] = sums[f]
-    _set_norm(own, slot)
+        extra.rare[2][extra.rare[0][slot] + f] = sums[f]
+    _set_norm(extra, slot)
 
 
 # A call from Python takes 1 us less with a plain tuple than with a named one, whose type is looked up field by field.
@@ -200,24 +210,24 @@ def call_value(k, i, j):  # type: ignore[no-untyped-def]
 def call_rows_at(k, x, columns, out):  # type: ignore[no-untyped-def]
     """Write k(x_q, .) of the points ``x``, (m, d), to out[q], counted; return whether all points are finite."""
     k, finite = _named(k), True
-    own, slots = blank(k, len(x)), np.arange(len(x))
+    extra, slots = blank(k, len(x)), np.arange(len(x))
     for q in range(len(x)):
-        finite &= put(own, q, x[q])
-    _write_rows(own, slots, k, columns, out, slots)
+        finite &= put(extra, q, x[q])
+    _write_rows(extra, slots, k, columns, out, slots)
     _add(k.evaluations, out.size)
     return finite
 
 
 @compiled
-def coordinates(own):  # type: ignore[no-untyped-def]
-    """Return the points of ``own``, (n, d)."""
-    x = np.empty((own.n, own.place.size), own.points[0].dtype)
-    for slot in range(own.n):
-        at, chunk = _at(own, slot)
-        for f in range(own.place.size):
-            p = own.place[f]
+def coordinates(extra):  # type: ignore[no-untyped-def]
+    """Return the points of ``extra``, (n, d)."""
+    x = np.empty((extra.n, extra.place.size), extra.points[0].dtype)
+    for slot in range(extra.n):
+        at, chunk = _at(extra, slot)
+        for f in range(extra.place.size):
+            p = extra.place[f]
             if p >= 0:
-                x[slot, f] = own.points[0][at + p * chunk] + own.centre[p]
+                x[slot, f] = extra.points[0][at + p * chunk] + extra.centre[p]
             else:
-                x[slot, f] = own.rare[2][own.rare[0][slot] + ~p]
+                x[slot, f] = extra.rare[2][extra.rare[0][slot] + ~p]
     return x

@@ -295,7 +295,7 @@ class KernelOracle(Engine):
 
 
 def _read_only(values: Block) -> Block:
-    values.flags.writeable = False
+    values.setflags(write=False)
     return values.view()
 
 

@@ -142,14 +142,12 @@ class ScanBackend(KernelBackend):
 
     @cached_property
     def write_rows(self) -> Any:
-        """The compiled loop for a few rows: (rows, columns, out, slots), see loops.call_rows()."""
         from harness.kernels.loops import call_rows
 
-        return partial(call_rows, tuple(self.layout or ()))
+        return None if self.layout is None else partial(call_rows, tuple(self.layout))
 
     @cached_property
     def layout(self) -> Layout | None:
-        """The points for compiled loops, uncounted; None if the kernel needs more than the scan and powers."""
         form: Any = self.kernel.form
         power = (float(form.coef0), form.degree) if isinstance(form, Power) and form != Power() else (0.0, 0)
         if not isinstance(form, (Exponential, Power)):

@@ -35,10 +35,10 @@ def pegasos(scores, among, targets, costs, t, scale, added):  # type: ignore[no-
 
 
 @compiled
-def budgeted(k, own, order, targets, costs, alpha, size, t, scale, merging, values):  # type: ignore[no-untyped-def]
+def budgeted(k, extra, order, targets, costs, alpha, size, t, scale, merging, values):  # type: ignore[no-untyped-def]
     """Visit the examples ``order``; return the number of support vectors and of the next step.
 
-    k, own : layouts of the training points, and of the support vectors with a place more than the budget
+    k, extra : layouts of the training points, and of the support vectors with a place more than the budget
     alpha : (budget + 1,), changed in place
     values : (budget + 1,) memory for kernel values
     """
@@ -46,21 +46,21 @@ def budgeted(k, own, order, targets, costs, alpha, size, t, scale, merging, valu
     for i in order:
         score = 0.0
         if size:
-            row_between(k, i, leading(own, size), none, values)
+            row_between(k, i, leading(extra, size), none, values)
             for p in range(size):
                 score += alpha[p] * values[p]
         if scale * targets[i] * score < max(1, t - 1):
-            combine(own, size, k, i, k, i, 1.0)
+            combine(extra, size, k, i, k, i, 1.0)
             alpha[size] = targets[i] * costs[i]
             size += 1
             if size == alpha.size:
-                size = shrink(own, alpha, size, merging, values)
+                size = shrink(extra, alpha, size, merging, values)
         t += 1
     return size, t
 
 
 @compiled
-def shrink(own, alpha, size, merging, values):  # type: ignore[no-untyped-def]
+def shrink(extra, alpha, size, merging, values):  # type: ignore[no-untyped-def]
     """Remove the support vector with the smallest weight, or merge it with one of its class; return the new size."""
     least = 0
     for p in range(1, size):
@@ -68,7 +68,7 @@ def shrink(own, alpha, size, merging, values):  # type: ignore[no-untyped-def]
             least = p
     gone, best, share, weight = least, np.inf, 0.0, 0.0
     if merging:
-        row_between(own, least, leading(own, size), np.empty(0, np.int64), values)
+        row_between(extra, least, leading(extra, size), np.empty(0, np.int64), values)
         for q in range(size):
             if q != least and alpha[q] * alpha[least] > 0.0:
                 h, merged = merge(alpha[least], alpha[q], values[q])
@@ -76,10 +76,10 @@ def shrink(own, alpha, size, merging, values):  # type: ignore[no-untyped-def]
                 if loss < best:
                     gone, best, share, weight = q, loss, h, merged
     if gone != least:
-        combine(own, least, own, least, own, gone, share)
+        combine(extra, least, extra, least, extra, gone, share)
         alpha[least] = weight
     last = size - 1
-    combine(own, gone, own, last, own, last, 1.0)
+    combine(extra, gone, extra, last, extra, last, 1.0)
     alpha[gone], alpha[last] = alpha[last], 0.0
     return last
 

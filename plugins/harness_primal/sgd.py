@@ -113,14 +113,14 @@ class BudgetedSGD(_StochasticGradient):
         if layout is None:
             raise PluginError(f"{self.name} needs the points in memory, not in a mapped file; take fewer.")
         room = min(self.budget, n) + 1
-        own, alpha, values = blank(layout, room), np.zeros(room), np.empty(room, self.dtype)
+        extra, alpha, values = blank(layout, room), np.zeros(room), np.empty(room, self.dtype)
         size, t, merging = 0, 1, self.maintenance == "merging"
         for batch in self._batches(problem, rng):
             state = alpha, size, t, scale, merging, values
-            size, t = hot.budgeted(layout, own, batch, problem.targets, costs, *state)
+            size, t = hot.budgeted(layout, extra, batch, problem.targets, costs, *state)
             coef = np.concatenate([np.zeros(n), scale / (t - 1) * alpha])
             yield Iterate(
-                free_coef=coef, extra_points=own, done=t > self.epochs * n, step=t - 1, info={"support": size}
+                free_coef=coef, extra_points=extra, done=t > self.epochs * n, step=t - 1, info={"support": size}
             )
 
     def warm_ups(self) -> tuple[Solver, ...]:
