@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from harness.support.arrays import Block
+from typing import Any, NamedTuple
 
 
 class Layout(NamedTuple):
@@ -31,9 +28,3 @@ class Layout(NamedTuple):
     listed: bool
     ridge: float
     evaluations: Any
-
-    def coordinates(self) -> Block:
-        """Return the points, (n, d), for the host, which copies those of a model."""
-        from harness.kernels import loops
-
-        return loops.coordinates(self)  # type: ignore[no-any-return]

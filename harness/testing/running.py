@@ -14,11 +14,10 @@ import numpy as np
 
 from harness.kernels.engine import Engine
 from harness.kernels.functions import GivenValues, Power
-from harness.kernels.layout import Layout
 from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Clocks, Outcome, drive
 from harness.measure.outcome import Limits
-from harness.measure.scored import Weights
+from harness.measure.scored import Weights, points_of
 from harness.solver.protocol import Iterate
 
 if TYPE_CHECKING:
@@ -51,8 +50,7 @@ class Snapshot:
         """Copy an iterate."""
         coef = None if iterate.dual_coef is None else np.array(iterate.dual_coef)
         weights = None if iterate.weights is None else np.array(iterate.weights)
-        points = iterate.extra_points
-        points = points.coordinates() if isinstance(points, Layout) else copy.copy(points)
+        points = copy.copy(points_of(iterate.extra_points))
         free = None if iterate.free_coef is None else (np.array(iterate.free_coef), points)
         end = bool(iterate.done), iterate.step, iterate.working_set
         return cls(coef, weights, free, iterate.features, float(iterate.intercept), *end)

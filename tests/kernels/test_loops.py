@@ -54,7 +54,7 @@ def test_every_function_gives_the_values_of_the_formula(name, d, sparse, dtype):
     loops.combine(own, 1, k, 4, k, 66, 0.75)
     assert loops.put(own, 0, z[0])
     mixed = np.concatenate([z, 0.75 * x[4:5] + 0.25 * x[66:67]])
-    np.testing.assert_allclose(own.coordinates(), mixed, **close)
+    np.testing.assert_allclose(loops.coordinates(own), mixed, **close)
     beside = naive(function, mixed, x)
     loops.row_between(own, 1, k, ALL, out)
     np.testing.assert_allclose(out, beside[1], **close)
