@@ -35,11 +35,12 @@ def pegasos(scores, among, targets, costs, t, scale, added):  # type: ignore[no-
 
 
 @compiled
-def budgeted(k, extra, order, targets, costs, alpha, size, t, scale, merging, values):  # type: ignore[no-untyped-def]
+def budgeted(k, extra, order, targets, costs, alpha, size, t, scale, shares, values):  # type: ignore[no-untyped-def]
     """Visit the examples ``order``; return the number of support vectors and of the next step.
 
     k, extra : layouts of the training points, and of the support vectors with a place more than the budget
     alpha : (budget + 1,), changed in place
+    shares : table of merging_shares(), which merges; an empty one removes
     values : (budget + 1,) memory for kernel values
     """
     none = np.empty(0, np.int64)
@@ -54,30 +55,31 @@ def budgeted(k, extra, order, targets, costs, alpha, size, t, scale, merging, va
             alpha[size] = targets[i] * costs[i]
             size += 1
             if size == alpha.size:
-                size = shrink(extra, alpha, size, merging, values)
+                size = shrink(extra, alpha, size, shares, values)
         t += 1
     return size, t
 
 
 @compiled
-def shrink(extra, alpha, size, merging, values):  # type: ignore[no-untyped-def]
+def shrink(extra, alpha, size, shares, values):  # type: ignore[no-untyped-def]
     """Remove the support vector with the smallest weight, or merge it with one of its class; return the new size."""
     least = 0
     for p in range(1, size):
         if abs(alpha[p]) < abs(alpha[least]):
             least = p
-    gone, best, share, weight = least, np.inf, 0.0, 0.0
-    if merging:
+    gone, best = least, np.inf
+    if shares.size:
         row_between(extra, least, leading(extra, size), np.empty(0, np.int64), values)
         for q in range(size):
             if q != least and alpha[q] * alpha[least] > 0.0:
-                h, merged = merge(alpha[least], alpha[q], values[q])
-                loss = alpha[least] ** 2 + alpha[q] ** 2 + 2.0 * alpha[least] * alpha[q] * values[q] - merged**2
+                a, b, value = alpha[least], alpha[q], values[q]
+                weight = merged_weight(a, b, value, interpolated(shares, abs(a) / (abs(a) + abs(b)), value))
+                loss = a**2 + b**2 + 2.0 * a * b * value - weight**2
                 if loss < best:
-                    gone, best, share, weight = q, loss, h, merged
+                    gone, best = q, loss
     if gone != least:
+        share, alpha[least] = merge(alpha[least], alpha[gone], values[gone])
         combine(extra, least, extra, least, extra, gone, share)
-        alpha[least] = weight
     last = size - 1
     combine(extra, gone, extra, last, extra, last, 1.0)
     alpha[gone], alpha[last] = alpha[last], 0.0
@@ -90,16 +92,40 @@ def merge(a, b, value):  # type: ignore[no-untyped-def]
 
     |a| k(x, z) + |b| k(y, z) is largest, where k(x, z) = value^((1 - h)^2) and k(y, z) = value^(h^2) for the RBF kernel.
     """
-    log = np.log(max(value, 1e-300))
     low, high = 0.0, 1.0
     for _ in range(_SECTIONS):
         width = _GOLDEN * (high - low)
         left, right = high - width, low + width
-        f = abs(a) * np.exp(log * (1.0 - left) ** 2) + abs(b) * np.exp(log * left**2)
-        g = abs(a) * np.exp(log * (1.0 - right) ** 2) + abs(b) * np.exp(log * right**2)
-        if f < g:
+        if abs(merged_weight(a, b, value, left)) < abs(merged_weight(a, b, value, right)):
             low = left
         else:
             high = right
     h = 0.5 * (low + high)
-    return h, a * np.exp(log * (1.0 - h) ** 2) + b * np.exp(log * h**2)
+    return h, merged_weight(a, b, value, h)
+
+
+@compiled
+def merged_weight(a, b, value, h):  # type: ignore[no-untyped-def]
+    """Return a k(x, z) + b k(y, z)."""
+    log = np.log(max(value, 1e-300))
+    return a * np.exp(log * (1.0 - h) ** 2) + b * np.exp(log * h**2)
+
+
+@compiled
+def merging_shares(cells):  # type: ignore[no-untyped-def]
+    """Return h of merge() for |a| / (|a| + |b|) = i / cells and k(x, y) = j / cells, (cells + 1, cells + 1)."""
+    shares = np.empty((cells + 1, cells + 1))
+    for i in range(cells + 1):
+        for j in range(cells + 1):
+            shares[i, j] = merge(i / cells, 1.0 - i / cells, j / cells)[0]
+    return shares
+
+
+@compiled
+def interpolated(shares, part, value):  # type: ignore[no-untyped-def]
+    """Return h from the table, bilinear between its points: golden section for every pair takes most of the time."""
+    cells = len(shares) - 1
+    i, j = min(int(part * cells), cells - 1), min(int(value * cells), cells - 1)
+    u, v = part * cells - i, value * cells - j
+    low = (1.0 - v) * shares[i, j] + v * shares[i, j + 1]
+    return (1.0 - u) * low + u * ((1.0 - v) * shares[i + 1, j] + v * shares[i + 1, j + 1])

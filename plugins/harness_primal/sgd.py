@@ -20,6 +20,8 @@ import numpy as np
 
 from harness import RBF, Conformance, CSVCNoBias, Iterate, PluginError, Problem, ProblemSummary, Solver, parameter
 
+_CELLS = 100  # of the table of merges, along each side
+
 
 @dataclass(frozen=True)
 class _StochasticGradient(Solver):
@@ -85,7 +87,8 @@ class BudgetedSGD(_StochasticGradient):
     Take it where the model must stay small. Paper: Wang, Crammer and Vucetic 2012.
 
     Whenever there is one more, the support vector with the smallest weight is removed, or merged with the one of its class
-    for which the change of w is smallest: z = h x + (1 - h) y, h by golden section. The model is an expansion over
+    for which the change of w is smallest: z = h x + (1 - h) y, h from a table for the choice of the pair (Glasmachers and
+    Qaadan 2018), and by golden section for the pair. The model is an expansion over
     these points. Source: JMLR 13 (2012), removal and merging of support vectors. Differs in: where no other support vector
     is of the class, the one with the smallest weight is removed.
     """
@@ -114,9 +117,11 @@ class BudgetedSGD(_StochasticGradient):
             raise PluginError(f"{self.name} needs the points in memory, not in a mapped file; take fewer.")
         room = min(self.budget, n) + 1
         extra, alpha, values = blank(layout, room), np.zeros(room), np.empty(room, self.dtype)
-        size, t, merging = 0, 1, self.maintenance == "merging"
+        size, t, shares = 0, 1, np.empty((0, 0))
+        if self.maintenance == "merging":
+            shares = hot.merging_shares(_CELLS)
         for batch in self._batches(problem, rng):
-            state = alpha, size, t, scale, merging, values
+            state = alpha, size, t, scale, shares, values
             size, t = hot.budgeted(layout, extra, batch, problem.targets, costs, *state)
             coef = np.concatenate([np.zeros(n), scale / (t - 1) * alpha])
             yield Iterate(
