@@ -49,21 +49,23 @@ class PrimalNewton(Solver):
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         assert isinstance(problem, L2SVC)
         state, order, count = _State(problem), rng.permutation(problem.n), min(self.start, problem.n)
+        solved = state.model()
         while True:
             points = np.sort(_with_both_classes(order, problem.targets, count))
             for _ in range(_STEPS):
                 support = points[problem.targets[points] * state.outputs[points] < 1.0]
                 if len(support) > self.max_support:
                     info = {"stopped": f"the support is {len(support):,}, above max_support={self.max_support:,}"}
-                    yield Iterate(*state.model(), working_set=len(points), info=info)
+                    yield Iterate(*solved, working_set=len(points), info=info)
                     return
                 if state.solves(support) or not state.step(support, points):
                     break
                 yield Iterate(*state.model(), working_set=len(points), info={"support": len(support)})
+            solved = state.model()
             if count == problem.n:
                 break
             count = min(2 * count, problem.n)
-        yield Iterate(*state.model(), done=True, working_set=problem.n)
+        yield Iterate(*solved, done=True, working_set=problem.n)
 
 
 def _with_both_classes(order: Index, targets: Vector, count: int) -> Index:
