@@ -217,9 +217,9 @@ def recorded_work() -> Iterator[Work]:
         return rows_at(self, points, columns)
 
     def counted_value(self: Engine, i: int, j: int) -> float:
-        before, found = work.values, value(self, i, j)
+        before, result = work.values, value(self, i, j)
         work.values = max(work.values, before + 1)  # not every kernel has a loop for a single value
-        return found
+        return result
 
     with (
         mock.patch.object(Engine, "rows_at", counted_rows_at),

@@ -50,21 +50,21 @@ def test_every_function_gives_the_values_of_the_formula(name, d, sparse, dtype):
     assert oracle.block([7])[0].tobytes() == oracle.row(7).tobytes()
     for i, j in ((7, 7), (7, 69), (40, 3)):
         np.testing.assert_allclose([loops.value(k, i, j), oracle.value(i, j)], exact[i, j], **close)
-    own, z = loops.blank(k, 2), points(d, sparse)[:1] + 0.3
-    loops.combine(own, 1, k, 4, k, 66, 0.75)
-    assert loops.put(own, 0, z[0])
+    extra, z = loops.blank(k, 2), points(d, sparse)[:1] + 0.3
+    loops.combine(extra, 1, k, 4, k, 66, 0.75)
+    assert loops.put(extra, 0, z[0])
     mixed = np.concatenate([z, 0.75 * x[4:5] + 0.25 * x[66:67]])
-    np.testing.assert_allclose(loops.coordinates(own), mixed, **close)
+    np.testing.assert_allclose(loops.coordinates(extra), mixed, **close)
     beside = naive(function, mixed, x)
-    loops.row_between(own, 1, k, ALL, out)
+    loops.row_between(extra, 1, k, ALL, out)
     np.testing.assert_allclose(out, beside[1], **close)
-    loops.row_between(own, 0, k, some, out)
+    loops.row_between(extra, 0, k, some, out)
     np.testing.assert_allclose(out[:4], beside[0, some], **close)
-    loops.row_between(k, 69, own, ALL, out)
+    loops.row_between(k, 69, extra, ALL, out)
     np.testing.assert_allclose(out[:2], beside[:, 69], **close)
-    loops.combine(own, 0, own, 0, own, 1, 0.5)  # in place
+    loops.combine(extra, 0, extra, 0, extra, 1, 0.5)  # in place
     middle = mixed.mean(axis=0, keepdims=True)
-    loops.row_between(own, 0, loops.leading(own, 1), ALL, out)
+    loops.row_between(extra, 0, loops.leading(extra, 1), ALL, out)
     np.testing.assert_allclose(out[0], function(middle[0], middle[0]), **close)
     np.testing.assert_allclose(oracle.rows_at(mixed), beside, **close)
     np.testing.assert_allclose(oracle.rows_at(mixed, some), beside[:, some], **close)
@@ -79,19 +79,19 @@ def _many(k, rounds, out):
 
 
 COSTS = {
-    "row": (N, lambda oracle, k, own, out: loops.row(k, 3, out)),
-    "value": (1, lambda oracle, k, own, out: loops.value(k, 3, 3)),
-    "value of the oracle": (1, lambda oracle, k, own, out: oracle.value(3, 4)),
-    "own against all": (N, lambda oracle, k, own, out: loops.row_between(own, 0, k, ALL, out)),
-    "own against some": (3, lambda oracle, k, own, out: loops.row_between(own, 0, k, np.array([1, 2, 2]), out)),
-    "one against own": (2, lambda oracle, k, own, out: loops.row_between(k, 5, own, ALL, out)),
-    "leading": (1, lambda oracle, k, own, out: loops.row_between(k, 5, loops.leading(own, 1), ALL, out)),
-    "rows_at": (4 * N, lambda oracle, k, own, out: oracle.rows_at(np.ones((4, 5)))),
-    "rows_at of some": (8, lambda oracle, k, own, out: oracle.rows_at(np.ones((4, 5)), [3, 4])),
-    "points alone": (0, lambda oracle, k, own, out: loops.combine(own, 1, k, 3, k, 4, 0.5)),
-    "a loop": (10 * (N + 1), lambda oracle, k, own, out: _many(k, 10, out)),
-    "a part": (7, lambda oracle, k, own, out: loops.row(oracle.restrict(np.arange(7)).layout(), 3, out)),
-    "a row that is cached": (N, lambda oracle, k, own, out: [oracle.row(3), oracle.row(3), oracle.row(3)]),
+    "row": (N, lambda oracle, k, extra, out: loops.row(k, 3, out)),
+    "value": (1, lambda oracle, k, extra, out: loops.value(k, 3, 3)),
+    "value of the oracle": (1, lambda oracle, k, extra, out: oracle.value(3, 4)),
+    "extra against all": (N, lambda oracle, k, extra, out: loops.row_between(extra, 0, k, ALL, out)),
+    "extra against some": (3, lambda oracle, k, extra, out: loops.row_between(extra, 0, k, np.array([1, 2, 2]), out)),
+    "one against extra": (2, lambda oracle, k, extra, out: loops.row_between(k, 5, extra, ALL, out)),
+    "leading": (1, lambda oracle, k, extra, out: loops.row_between(k, 5, loops.leading(extra, 1), ALL, out)),
+    "rows_at": (4 * N, lambda oracle, k, extra, out: oracle.rows_at(np.ones((4, 5)))),
+    "rows_at of some": (8, lambda oracle, k, extra, out: oracle.rows_at(np.ones((4, 5)), [3, 4])),
+    "points alone": (0, lambda oracle, k, extra, out: loops.combine(extra, 1, k, 3, k, 4, 0.5)),
+    "a loop": (10 * (N + 1), lambda oracle, k, extra, out: _many(k, 10, out)),
+    "a part": (7, lambda oracle, k, extra, out: loops.row(oracle.restrict(np.arange(7)).layout(), 3, out)),
+    "a row that is cached": (N, lambda oracle, k, extra, out: [oracle.row(3), oracle.row(3), oracle.row(3)]),
 }
 
 
@@ -120,7 +120,7 @@ def test_a_planted_miscount_is_caught(planted, monkeypatch):
     monkeypatch.setattr(loops, "_add", add)
     for name, function in slow.items():
         monkeypatch.setattr(loops, name, function)
-    for name in ("row", "own against all", "own against some", "one against own"):
+    for name in ("row", "extra against all", "extra against some", "one against extra"):
         with pytest.raises(AssertionError, match=name):
             assert_costs(name)
 
