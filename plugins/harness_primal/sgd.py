@@ -7,7 +7,7 @@ by 1 - 1 / t and adds y k(x, .) / (lambda t) if y f(x) < 1. Both differ from the
 * per-class costs C_i scale the subgradient of an example.
 * there is no projection onto the ball of radius 1 / sqrt(lambda), which Pegasos has as an option.
 
-The models are no dual solutions: they are scored, and their primal is known, but they have no gap.
+The models are no dual solutions: they are scored, and their gap is that to the dual of another run.
 """
 
 from __future__ import annotations
