@@ -3,6 +3,8 @@
 RBF with the sets' own gamma; rows asked in batches of 1, 16 and 256 against all points; medians over rounds in which
 every candidate takes its turn, in CPU time, so that a disturbance of the machine hits all alike. Wall time too, for
 one and two threads. Needs HARNESS_DATA for the sets of the papers; set OPENBLAS_NUM_THREADS=1.
+
+--calls: microseconds of one call for the values of 100 points, beside numpy's own for the same values.
 """
 
 from __future__ import annotations
@@ -107,10 +109,47 @@ def measure(name: str, dtype: str) -> None:
     print(f"{name:12} {dtype}  expand, 1000 support vectors  engine {1000 * oracle.n / took / 1e9:6.3f}", flush=True)
 
 
+def calls_of(x: Any, gamma: float) -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
+    """Return calls of the oracle, each with numpy's own way to the same values."""
+    oracle, sq = KernelOracle(RBF(gamma=gamma), x), (x * x).sum(axis=1)
+    one, some, z = np.array([3]), np.arange(0, len(x), 10), x[:1] + 0.1
+
+    def plain(points: Any, squares: Any, z: Any) -> Any:
+        return np.exp(-gamma * (squares + z @ z - 2.0 * (points @ z)))
+
+    return {
+        "`block([i])`": (lambda: oracle.block(one), lambda: plain(x, sq, x[3])),
+        "`row(i)`, cached": (lambda: oracle.row(3), lambda: plain(x, sq, x[3])),
+        "`value(i, j)`": (lambda: oracle.value(3, 4), lambda: np.exp(-gamma * ((x[3] - x[4]) ** 2).sum())),
+        "`rows_at(z)`": (lambda: oracle.rows_at(z), lambda: plain(x, sq, z[0])),
+        "`rows_at(z, columns)`, 10 of them": (
+            lambda: oracle.rows_at(z, some), lambda: plain(x[some], sq[some], z[0])
+        ),
+    }  # fmt: skip
+
+
+def measure_calls() -> None:
+    """Print the table of docs/explanation/counting.md: numpy's microseconds, those of a call, and the difference."""
+    for d in (5, 50):
+        for label, both in calls_of(np.random.default_rng(0).normal(size=(100, d)), 0.1).items():
+            times: list[list[float]] = [[], []]
+            for _ in range(4 * ROUNDS):
+                for job, found in zip(both, times, strict=True):
+                    job()
+                    found.append(1e6 * seconds(job, 1000, time.process_time))
+            ours, numpys = (statistics.median(found) for found in times)
+            print(f"| {label} | {d} | {numpys:.1f} | {ours:.1f} | {ours - numpys:+.1f} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--calls", action="store_true", help="measure single calls instead of rates")
     parser.add_argument("sets", nargs="*", help=f"of {', '.join(SETS)}; all if none is named")
-    asked = parser.parse_args().sets or list(SETS)
+    arguments = parser.parse_args()
+    if arguments.calls:
+        measure_calls()
+        return
+    asked = arguments.sets or list(SETS)
     wrong = [name for name in asked if name not in SETS]
     if wrong:
         parser.error(f"no set is called '{wrong[0]}'; there are {', '.join(SETS)}.")

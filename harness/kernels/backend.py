@@ -37,12 +37,16 @@ class KernelBackend:
     n, dtype : number of points, and type of the values
     grain : a slice of columns begins at a multiple of it
     differences : whether values are functions of sums of (x - z)^2, whose accuracy does not depend on where the points lie
+    layout : the points for compiled loops, uncounted; None if no compiled loop computes the kernel
+    write_rows : (rows, columns, out, slots), a compiled loop for a few values, see loops.call_rows(); None without a layout
     """
 
     n: int
     dtype: np.dtype[Any]
     grain = 1
     differences = False
+    layout: Any = None
+    write_rows: Any = None
 
     def bytes_of(self, count: int) -> float:
         """Return the memory that ``count`` points take in :meth:`take`; infinite where points cannot be taken."""

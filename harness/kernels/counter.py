@@ -7,21 +7,19 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 
-class _Flag:
-    """A truth value that the processes forked from this one share."""
+
+class _Shared:
+    """A truth value and a count that the processes forked from this one share."""
 
     def __init__(self) -> None:
-        self._byte, self.pid = mmap.mmap(-1, 1), os.getpid()
+        memory, self.pid = mmap.mmap(-1, 16), os.getpid()
+        self.raised = np.frombuffer(memory, dtype=np.int64)[:1]
+        self.evaluations = np.frombuffer(memory, dtype=np.int64)[1:]
 
     def __reduce__(self) -> Any:
-        return _Flag, ()
-
-    def raised(self) -> bool:
-        return self._byte[0] != 0
-
-    def up(self) -> None:
-        self._byte[0] = 1
+        return _Shared, ()
 
 
 @dataclass
@@ -47,23 +45,28 @@ class Counter:
     cache_needed_bytes: int = 0
 
     def __post_init__(self) -> None:
-        self.__dict__["_lower_bound"] = _Flag()
+        self.__dict__["_shared"] = _Shared()
 
     @property
     def evaluations_at_least(self) -> bool:
         """True if ``evaluations`` is a lower bound: values came from points, from a copy or from another process."""
-        return bool(self.__dict__["_lower_bound"].raised())
+        return bool(self.__dict__["_shared"].raised[0])
 
     @evaluations_at_least.setter
     def evaluations_at_least(self, value: bool) -> None:
         if value:
-            self.__dict__["_lower_bound"].up()
+            self.__dict__["_shared"].raised[0] = 1
+
+    @property
+    def compiled(self) -> Any:
+        """The part of ``evaluations`` that compiled loops add, (1,) int64, see loops.py."""
+        return self.__dict__["_shared"].evaluations
 
     def add(self, values: int) -> None:
         """Count kernel values computed in any process."""
         self.__dict__["evaluations"] += values
-        if os.getpid() != self.__dict__["_lower_bound"].pid:
-            self.__dict__["_lower_bound"].up()
+        if os.getpid() != self.__dict__["_shared"].pid:
+            self.evaluations_at_least = True
 
     def miss(self, rows: int, needed_bytes: int) -> None:
         """Count ``rows`` computed again for lack of memory, and the memory for all rows; for caches of any kind."""
@@ -78,3 +81,15 @@ class Counter:
                 "only grow: add what was computed."
             )
         super().__setattr__(name, value)
+
+
+def _get_evaluations(counter: Counter) -> int:
+    return int(counter.__dict__["evaluations"]) + int(counter.compiled[0]) if "evaluations" in counter.__dict__ else 0
+
+
+def _set_evaluations(counter: Counter, value: int) -> None:
+    counter.__dict__["evaluations"] = value - (int(counter.compiled[0]) if "_shared" in counter.__dict__ else 0)
+
+
+# a property of that name in the class would be the field's default
+Counter.evaluations = property(_get_evaluations, _set_evaluations)  # type: ignore[assignment]

@@ -8,7 +8,7 @@ and maps the points of a restricted problem to those of the whole set.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -19,6 +19,7 @@ from harness.kernels.crew import Crew
 from harness.kernels.distances import Distances
 from harness.kernels.features import Features, combination, pieces, products_with, width_of
 from harness.kernels.functions import Exponential, GivenValues, Kernel, OfProducts, Power, reason_against, squared_norms
+from harness.kernels.layout import Layout
 from harness.kernels.points import as_points, bytes_of, is_mapped, joined, stored_as
 from harness.kernels.scan import ScanBackend, choose_backend
 from harness.support.errors import UsageError
@@ -41,6 +42,10 @@ _CALLBACK_ROWS = 8  # assumed work of a callback, in rows
 EXPAND_ROWS = 128  # rows of a tile in expand()
 _PREPARED_ROWS = 512  # largest number of prepared rows that are stored for the next request
 _EXPAND_PREPARED = 2048  # rows that expand() prepares at a time
+_SMALL = 4096  # values up to which a request is one call of a compiled loop
+_FEW = 32  # indices up to which Python compares them faster
+_ALL = np.empty(0, dtype=np.int64)
+_SLOTS = np.arange(_FEW)
 _SAMPLE = 4096  # number of mapped points whose norms bound the values
 
 
@@ -121,6 +126,24 @@ class _Part:
             elif self._requested >= _PACKS_AFTER and whole.backend(self.dtype).bytes_of(self.n) <= _PACKED_BYTES:
                 self._packed = whole.backend(self.dtype).take(self.index)
         return whole.backend(self.dtype) if self._packed is None else self._packed
+
+    @cached_property
+    def layout(self) -> Layout | None:
+        """The points for compiled loops, uncounted; None if no scan computes the values."""
+        backend = self.whole.backend(self.dtype)
+        if self.index is not None and backend.layout is not None:
+            backend = self._packed = self._packed or backend.take(self.index)
+        layout: Layout | None = backend.layout
+        return layout
+
+    @cached_property
+    def calls(self) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
+        """The loops call_value() and call_rows_at() over the layout, as an import takes as long as a value; None without one."""
+        if self.layout is None:
+            return None
+        from harness.kernels.loops import call_rows_at, call_value
+
+        return partial(call_value, tuple(self.layout)), partial(call_rows_at, tuple(self.layout))
 
     def places(self, backend: KernelBackend, points: Block | None) -> Any:
         """Return indices in the backend of some of these points; None for all of its points in order."""
@@ -283,7 +306,14 @@ class Engine:
     def _checked(self, indices: Block) -> Block:
         """Return indices as integers; raise IndexError if one is negative or too large."""
         index = np.asarray(indices, dtype=np.intp)
-        if index.size and index.view(np.uintp).max() >= self.n:  # as unsigned numbers, negative indices are large
+        if index.ndim == 1 and 0 < index.size <= _FEW:
+            values = index.tolist()
+            valid = min(values) >= 0 and max(values) < self.n
+        else:
+            valid = (
+                not index.size or index.view(np.uintp).max() < self.n
+            )  # negative indices are large as unsigned numbers
+        if not valid:
             invalid = int(index[(index < 0) | (index >= self.n)][0])
             raise IndexError(f"index {invalid} is out of range for a kernel over {self.n} points (0 to {self.n - 1}).")
         return index
@@ -294,7 +324,7 @@ class Engine:
         columns = None if columns is None else self._checked(columns)
         out = np.empty((len(rows), self.n if columns is None else len(columns)), dtype=self.dtype)
         if out.size:
-            self.compute(rows, out, np.arange(len(rows)), columns=columns)
+            self.compute(rows, out, _SLOTS[: len(rows)] if len(rows) <= _FEW else np.arange(len(rows)), columns=columns)
         return out
 
     def compute(
@@ -307,6 +337,10 @@ class Engine:
         width = self.n if columns is None else len(columns)
         plain = self.z is None and not self.ridge
         backend = self._part.backend(len(rows) if columns is None else 0)
+        few = after is None and plain and 0 < len(rows) * width <= _SMALL
+        if few and self._part.places(backend, None) is None and backend.write_rows is not None:
+            backend.write_rows(rows, _ALL if columns is None else columns, out, slots)
+            return
         picked = self._part.places(backend, columns)
         prepared = self._part.rows(backend, rows) if len(rows) else None
         if picked is not None and isinstance(backend, ScanBackend) and _are_gathered(backend, len(picked)):
@@ -423,20 +457,41 @@ class Engine:
             scores[part] = both._weighted(np.arange(len(support)), coef[support], columns)
         return scores
 
-    def rows_at(self, points: Points) -> Block:
-        """Return k(z, x_i) for other points z, (m, d), and all n training points, (m, n); no ridge, no z.
+    def value(self, i: int, j: int) -> float:
+        """Return K[i, j]; of an oracle at the cost of one kernel evaluation."""
+        if not (0 <= i < self.n and 0 <= j < self.n):
+            self._checked(np.array([i, j]))
+        calls = None if self.z is not None else self._part.calls
+        if calls is None:
+            return float(self.block(np.array([i]), np.array([j]))[0, 0])
+        self.count(1)
+        return float(calls[0](i, j)) + (self.ridge if i == j else 0.0)
+
+    def rows_at(self, points: Points, columns: Block | None = None) -> Block:
+        """Return k(z, x_i) for other points z, (m, d), and training points, (m, n); no ridge, no z.
+
+        columns : (q,) training points; all n if None, else the values are (m, q)
 
         Raises
         ------
+        IndexError : a column is out of range.
         UsageError : the points have another width or are not finite, or the kernel has given values instead of points.
         """
+        index = None if columns is None else self._checked(columns)
+        values = np.empty((points.shape[0], self.n if index is None else len(index)), dtype=self.dtype)
+        light = type(points) is np.ndarray and points.dtype == np.float64 and points.flags.c_contiguous
+        light = light and values.size > 0 and points.shape[1:] == (self.n_features,)
+        calls = self._part.calls if light else None
+        if calls is not None and calls[1](points, _ALL if index is None else index, values):  # False: not finite
+            return values
         added, source = as_points(points), self._part.points
         refusal = reason_against(added, self.kernel, self.n_features)
         if refusal is not None:
             raise UsageError(f"the kernel cannot be computed: {refusal}")
+        if index is not None:
+            source = source[index]
         new: Any = stored_as(added, source).astype(np.float64)
-        values = np.empty((new.shape[0], self.n), dtype=self.dtype)
-        for part in pieces(self.n, new.shape[0] + width_of(source)):
+        for part in pieces(values.shape[1], new.shape[0] + width_of(source)):
             values[:, part] = self.kernel.block(new, source[part].astype(np.float64))
         return values
 

@@ -15,6 +15,7 @@ from harness.kernels.counter import Counter
 from harness.kernels.engine import Engine
 from harness.kernels.features import Features
 from harness.kernels.functions import Kernel, Power
+from harness.kernels.layout import Layout
 from harness.kernels.row_cache import RowCache, SharedRows
 
 if TYPE_CHECKING:
@@ -116,7 +117,8 @@ class KernelOracle(Engine):
 
     def row(self, i: int) -> Block:
         """Return K[i, :], (n,), cached or at the cost of n kernel evaluations; read-only."""
-        self._checked(np.array([i]))
+        if not 0 <= i < self.n:
+            self._checked(np.array([i]))
         return _read_only(self._cached.row(int(i)))
 
     @property
@@ -260,9 +262,18 @@ class KernelOracle(Engine):
         self.count(points.shape[0] * int(np.count_nonzero(dual_coef)))
         return super().expand_new(dual_coef, points)
 
-    def rows_at(self, points: Points) -> Block:
-        self.count(points.shape[0] * self.n)
-        return _read_only(super().rows_at(points))
+    def rows_at(self, points: Points, columns: Block | None = None) -> Block:
+        self.count(points.shape[0] * (self.n if columns is None else len(columns)))
+        return _read_only(super().rows_at(points, columns))
+
+    def layout(self) -> Layout | None:
+        """Return the points for the functions of ``harness.kernels.loops``, which count; None if no compiled loop has the kernel.
+
+        That is a kernel that is neither linear, nor rbf, nor poly, nor of their form; or points of a mapped file that are not
+        in memory; or an oracle with ``z``.
+        """
+        stored = None if self.z is not None else self._part.layout
+        return None if stored is None else stored._replace(ridge=self.ridge, evaluations=self._counter.compiled)
 
     def _like(self, part: _Part, **settings: Any) -> Self:
         base: dict[str, Any] = {"ridge": self.ridge, "z": self.z, "threads": self.threads, "cache_mb": self.cache_mb}
@@ -284,7 +295,7 @@ class KernelOracle(Engine):
 
 
 def _read_only(values: Block) -> Block:
-    values.flags.writeable = False
+    values.setflags(write=False)
     return values.view()
 
 

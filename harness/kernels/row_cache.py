@@ -188,12 +188,15 @@ class RowCache:
 
     def row(self, point: int) -> Block:
         """Return a copy of the row of ``point``, (n,), computed if it is not cached."""
-        points = np.array([point])
         self.clock += 1
-        if self.slot_of[point] >= 0:
+        slot = self.slot_of[point]
+        if slot >= 0:
             self.hit(1)
-        self.fetch(points)
-        return np.array(self.rows[self.slot_of[point]])
+            self.last_used[slot] = self.clock
+        else:
+            self.fetch(np.array([point]))
+        row: Block = self.rows[self.slot_of[point]]
+        return row.copy()
 
     def add(self, total: Vector, points: Index, weights: Vector) -> None:
         """Add sum_p weights_p row_p of cached ``points`` to ``total``, (n,) float64; they count as hits."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import threading
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from harness.kernels.backend import (
     pieces_of,
 )
 from harness.kernels.functions import Exponential, GivenValues, Kernel, OfProducts, Power
+from harness.kernels.layout import Layout
 from harness.kernels.points import is_mapped
 
 if TYPE_CHECKING:
@@ -72,6 +74,7 @@ class ScanBackend(KernelBackend):
     rare_features : number of rare features
     index : (n,) which of the points in ``rare`` these are; None if all, in order
     listed : rows list all features, zero or not: then a few rows read each line of a panel together
+    features : (place, centre), as in a Layout
     """
 
     def __init__(
@@ -85,9 +88,12 @@ class ScanBackend(KernelBackend):
         *,
         differences: bool,
         listed: bool,
+        features: tuple[Block, Block],
     ) -> None:
         self.kernel, self.n, self.points, self.rare, self.rare_features = kernel, n, points, rare, rare_features
-        self.index, self.differences, self.listed = index, differences, listed
+        self.index: Any = index
+        self.settings: dict[str, Any] = {"differences": differences, "listed": listed, "features": features}
+        self.differences, self.listed, self.features = differences, listed, features
         self.dtype, self.grain = np.dtype(points[0].dtype), _BLOCK
         if index is None:
             while (
@@ -129,8 +135,25 @@ class ScanBackend(KernelBackend):
             compiled.fill_panels(np.asarray(rows) if dense else rows.toarray(), centre[~is_rare], start, panels)
         rare = _rare_rows(x, is_rare, dtype)
         sq = compiled.squared_norms(panels.reshape(-1), depth, rare[0], rare[2], n)
+        place = np.where(is_rare, ~(np.cumsum(is_rare) - 1), np.cumsum(~is_rare) - 1).astype(np.int32)
         settings: Any = {"differences": differences, "listed": listed}
+        settings["features"] = place, centre[~is_rare].astype(dtype)
         return cls(kernel, n, (panels.reshape(-1), depth, sq), rare, int(is_rare.sum()), **settings)
+
+    @cached_property
+    def write_rows(self) -> Any:
+        from harness.kernels.loops import call_rows
+
+        return None if self.layout is None else partial(call_rows, tuple(self.layout))
+
+    @cached_property
+    def layout(self) -> Layout | None:
+        form: Any = self.kernel.form
+        power = (float(form.coef0), form.degree) if isinstance(form, Power) and form != Power() else (0.0, 0)
+        if not isinstance(form, (Exponential, Power)):
+            return None
+        shape = self._mode, float(form.gamma), *power
+        return Layout(self.n, self.points, self.rare, *self.features, shape, self.listed, 0.0, np.zeros(1, np.int64))
 
     def prepare_rows(self, rows: Block) -> Prepared:
         """Return lists of the rows' features, see compiled.scan()."""
@@ -194,10 +217,9 @@ class ScanBackend(KernelBackend):
         norms = np.zeros(picked.shape[0] * chunk, dtype=self.dtype)
         compiled.gather(panels, depth, sq, index, np.arange(len(index)), picked.reshape(-1), norms)
         points = picked.reshape(-1), depth, norms
-        settings: Any = {"differences": self.differences, "listed": self.listed}
         if rare is None:
-            return ScanBackend(self.kernel, len(index), points, self.rare, self.rare_features, index, **settings)
-        return ScanBackend(self.kernel, len(index), points, rare, self.rare_features, **settings)
+            return ScanBackend(self.kernel, len(index), points, self.rare, self.rare_features, index, **self.settings)
+        return ScanBackend(self.kernel, len(index), points, rare, self.rare_features, **self.settings)
 
     def _put(self, source: ScanBackend, index: Block, changed: Block) -> None:
         """Replace the points by the points ``index`` of ``source``, which differ at the positions ``changed``."""

@@ -17,6 +17,7 @@ import numpy as np
 from harness.kernels.engine import Engine
 from harness.kernels.features import pieces
 from harness.kernels.functions import reason_against
+from harness.kernels.layout import Layout
 from harness.kernels.oracle import KernelOracle
 from harness.kernels.points import bytes_of, shape_of, stored_as
 from harness.problems.certificate import Certificate
@@ -148,6 +149,7 @@ class FreeModel:
         ------
         InvalidModel : wrong shapes or types, NaN or infinity, points of another width, or too many points.
         """
+        extra_points = points_of(extra_points)
         n, shape = kernel.n, None if extra_points is None else shape_of(extra_points)
         m = shape[0] if shape else 0
         _limit_size(kernel, f"the coefficients of {m:,} extra_points", 8 * m)  # before the memory is allocated
@@ -225,6 +227,15 @@ def no_gap(form: str, formulation: type[Problem], *, linear: bool) -> str:
 def room_for_own_points(kernel: KernelOracle) -> int:
     """Return the bytes that extra points of a model may take: four times those of the training points, at most 1 GiB."""
     return min(_MAX_ROOM, max(_MIN_ROOM, _MAX_SIZE_RATIO * kernel.nbytes))
+
+
+def points_of(extra_points: Any) -> Any:
+    """Return the extra points of an iterate; those of a layout as a new (m, d) array."""
+    if not isinstance(extra_points, Layout):
+        return extra_points
+    from harness.kernels.loops import coordinates
+
+    return coordinates(extra_points)
 
 
 def _used_points(kernel: KernelOracle, points: Any, used: Any) -> Points | None:

@@ -42,8 +42,9 @@ class Iterate:
     free_coef : (n + m,) instead of ``dual_coef`` for an expansion that is no dual solution of the stated problem: its
         coefficients are infeasible, or some belong to ``extra_points``. The model is scored, and has no gap but a suboptimality.
         f(x) = sum_i free_coef_i k(x_i, x) + sum_j free_coef_{n+j} k(z_j, x) + intercept; the training points come first
-    extra_points : (m, d) points z of the model that are no training points, dense or CSR; None if m = 0. The host copies
-        those with a nonzero coefficient, so that every iterate may have the same array
+    extra_points : (m, d) points z of the model that are no training points, dense or CSR, or a layout of extra points
+        (see ``harness.kernels.loops``); None if m = 0. The host copies those with a nonzero coefficient, so that every
+        iterate may have the same array
     done : True at the last iterate, where the solver's stopping rule is satisfied
     step : number of iterations as the algorithm's paper counts them; None to count yields
     working_set : number of points this model was optimised over (LASVM's S, the last sample, the active set); None if

@@ -17,7 +17,7 @@ from harness.kernels.functions import GivenValues, Power
 from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Clocks, Outcome, drive
 from harness.measure.outcome import Limits
-from harness.measure.scored import Weights
+from harness.measure.scored import Weights, points_of
 from harness.solver.protocol import Iterate
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ class Snapshot:
         """Copy an iterate."""
         coef = None if iterate.dual_coef is None else np.array(iterate.dual_coef)
         weights = None if iterate.weights is None else np.array(iterate.weights)
-        free = None if iterate.free_coef is None else (np.array(iterate.free_coef), copy.copy(iterate.extra_points))
+        points = copy.copy(points_of(iterate.extra_points))
+        free = None if iterate.free_coef is None else (np.array(iterate.free_coef), points)
         end = bool(iterate.done), iterate.step, iterate.working_set
         return cls(coef, weights, free, iterate.features, float(iterate.intercept), *end)
 
@@ -152,10 +153,14 @@ def observed(solver: Solver, case: Case, *, seed: int, seconds: float) -> Run:
         outcome = drive(
             proxy, problem, np.random.default_rng(seed), Limits(time_limit=seconds), clocks=Clocks(compiler().clock)
         )
-    counter = dataclasses.replace(problem.kernel.counter)
-    counter.evaluations_at_least = problem.kernel.counter.evaluations_at_least
+    total = problem.kernel.counter
+    computed = work.values + int(
+        total.compiled[0]
+    )  # compiled loops count in one place, see tests/kernels/test_loops.py
+    counter = dataclasses.replace(total)
+    counter.evaluations_at_least = total.evaluations_at_least
     snapshots, counts = tuple(copying.snapshots), tuple(copying.counts)
-    return Run(case, problem, outcome, snapshots, queried, counts, counter, work.values)
+    return Run(case, problem, outcome, snapshots, queried, counts, counter, computed)
 
 
 @functools.cache
@@ -182,7 +187,7 @@ def recorded_work() -> Iterator[Work]:
     """
     work = Work()
     fill, weighted, diagonal = Engine.compute, Engine._weighted, Engine.diagonal  # noqa: SLF001
-    expand, expand_new, rows_at = Engine.expand, Engine.expand_new, Engine.rows_at
+    expand, expand_new, rows_at, value = Engine.expand, Engine.expand_new, Engine.rows_at, Engine.value
 
     def counted_fill(self: Engine, rows: Any, out: Any, slots: Any, after: Any = None, columns: Any = None) -> None:
         work.values += len(rows) * (self.n if columns is None else len(columns))
@@ -207,12 +212,18 @@ def recorded_work() -> Iterator[Work]:
             work.values += points.shape[0] * int(np.count_nonzero(dual_coef))
         return expand_new(self, dual_coef, points)
 
-    def counted_rows_at(self: Engine, points: Any) -> Any:
-        work.values += points.shape[0] * self.n
-        return rows_at(self, points)
+    def counted_rows_at(self: Engine, points: Any, columns: Any = None) -> Any:
+        work.values += points.shape[0] * (self.n if columns is None else len(columns))
+        return rows_at(self, points, columns)
+
+    def counted_value(self: Engine, i: int, j: int) -> float:
+        before, result = work.values, value(self, i, j)
+        work.values = max(work.values, before + 1)  # not every kernel has a loop for a single value
+        return result
 
     with (
         mock.patch.object(Engine, "rows_at", counted_rows_at),
+        mock.patch.object(Engine, "value", counted_value),
         mock.patch.object(Engine, "compute", counted_fill),
         mock.patch.object(Engine, "_weighted", counted_weighted),
         mock.patch.object(Engine, "diagonal", counted_diagonal),

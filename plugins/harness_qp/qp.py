@@ -2,9 +2,9 @@
 
     min 1/2 x'Kx - c'x    s.t.  lower <= x <= upper,  sum of x over each group = its total
 
-x are the variables of the common dual form: the signed coefficients, or two for each point, whose sum K sees. An
-interior-point method (Clarabel 2024, by cvxpy) ends near its bounds, never on them; the polish puts the variables onto
-their bounds and solves for the free ones, which the certificate of a reference needs.
+x are the variables of the common dual form: the signed coefficients, or two for each point, whose sum K sees. A solver of
+quadratic programs (Clarabel 2024 or another one, by cvxpy) ends near its bounds, seldom on them; the polish puts the
+variables onto their bounds and solves for the free ones, which the certificate of a reference needs.
 
 It needs the whole kernel matrix: n^2 kernel evaluations and O(n^2) memory, O(n^3) time (O(n r^2) for a kernel
 matrix of rank r).
@@ -16,13 +16,24 @@ import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from harness import CSVC, Conformance, DualForm, Iterate, PluginError, Problem, Solver, parameter
+from harness import CSVC, Conformance, DualForm, Iterate, PluginError, Problem, ProblemSummary, Solver, parameter
 from harness.support.arrays import Index, Mask, Matrix, Vector
 
 _ACCURACY = 1e-10  # of the interior-point method
+_FIRST_ORDER = 1e-8  # accuracy of OSQP and SCS: a higher one is seldom reached
+# solver -> (package, options for the accuracy)
+_SOLVERS: dict[str, tuple[str, dict[str, float]]] = {
+    "clarabel": ("clarabel", {"tol_gap_abs": _ACCURACY, "tol_gap_rel": _ACCURACY, "tol_feas": _ACCURACY}),
+    "osqp": ("osqp", {"eps_abs": _FIRST_ORDER, "eps_rel": _FIRST_ORDER, "max_iter": 200_000}),
+    "scs": ("scs", {"eps_abs": _FIRST_ORDER, "eps_rel": _FIRST_ORDER, "max_iters": 200_000}),
+    "piqp": ("piqp", {}),
+    "daqp": ("daqp", {}),
+    "proxqp": ("proxsuite", {}),
+}
 _ROUNDING = 1e-13  # |w|^2 below this part of the largest k(x, x): rounding hides the direction of w
 _AT_BOUND = 1e-7  # nearer to its bound than this part of its range, a coefficient belongs on it
 _LANDED = 1e-13  # the same, where a step of the polish ended there up to rounding
@@ -48,6 +59,9 @@ class QP(Solver):
     serves = ("reference",)
 
     gap: float = parameter(1e-5, "relative duality gap up to which the answer counts as the optimum", gt=0)
+    solver: Literal["clarabel", "osqp", "scs", "piqp", "daqp", "proxqp"] = parameter(
+        "clarabel", "program behind it; OSQP and SCS are of first order, and less accurate before the polish"
+    )
     max_points: int = parameter(5000, "skip larger problems: the kernel matrix and its factor are n x n", ge=1)
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
@@ -56,7 +70,7 @@ class QP(Solver):
         kernel.flat[:: problem.n + 1] -= ridge
         form = problem.dual_form()
         largest = float(np.diagonal(kernel).max()) + ridge
-        program = BoxQP(form, kernel, ridge)
+        program = BoxQP(form, kernel, ridge, self.solver)
         if form.linear.any():
             scale = float((form.upper - form.lower).max() * np.abs(form.linear).max())
             x, status = program.interior(scale)
@@ -79,8 +93,17 @@ class QP(Solver):
         info = {"status": status, "kkt_violation": program.violation(x)}
         if not done:
             reached = "unknown" if found.relative_gap is None else f"{found.relative_gap:.2g}, above {self.gap:g}"
-            info["stopped"] = f"the interior-point method ended '{status}', the polish at a relative gap of {reached}"
+            info["stopped"] = f"{self.solver} ended '{status}', the polish at a relative gap of {reached}"
         yield Iterate(coef, intercept, done=done, info=info)
+
+    def skip(self, problem: ProblemSummary) -> str | None:
+        if self.solver != "clarabel":  # which the harness requires
+            import cvxpy as cp
+
+            if self.solver.upper() not in cp.installed_solvers():
+                package = _SOLVERS[self.solver][0]
+                return f"cvxpy finds no solver={self.solver}; pip install {package}, or take solver=clarabel."
+        return super().skip(problem)
 
     def _nearest(self, program: BoxQP, largest: float) -> tuple[Vector, str]:
         """Solve a program without a linear part: the shortest w, whose length is not known beforehand."""
@@ -90,7 +113,7 @@ class QP(Solver):
         for _ in range(3):
             if squared >= 1e-2 * scale or squared <= _ROUNDING * largest:
                 break
-            # a short w is an optimum that Clarabel's absolute tolerance hides: ask again in its own units
+            # a short w is an optimum that the solver's absolute tolerance hides: ask again in its own units
             scale = squared
             try:
                 candidate, new_status = program.interior(scale)
@@ -107,11 +130,13 @@ class BoxQP:
     """The program above: a common dual form over a kernel matrix that is at hand.
 
     kernel : (n, n), K without ``ridge`` on its diagonal
+    solver : name of the program for :meth:`interior`
     """
 
     form: DualForm
     kernel: Matrix
     ridge: float
+    solver: str = "clarabel"
 
     def scores(self, x: Vector) -> Vector:
         """Return K coef with the ridge, (n,)."""
@@ -127,14 +152,13 @@ class BoxQP:
         return float(self.form.coef(x) @ self.scores(x))
 
     def interior(self, scale: float) -> tuple[Vector, str]:
-        """Solve by Clarabel; return x, on its bounds where it is near them, and Clarabel's status.
+        """Solve by cvxpy's ``solver``; return x, on its bounds where it is near them, and the solver's status.
 
-        scale : the objective is divided by it, the coefficients by the widest bound: Clarabel's tolerances are
-            absolute in part
+        scale : the objective is divided by it, the coefficients by the widest bound: tolerances are absolute in part
 
         Raises
         ------
-        PluginError : Clarabel gave up without a point.
+        PluginError : the solver gave up without a point.
         """
         import cvxpy as cp
 
@@ -160,10 +184,10 @@ class BoxQP:
         with warnings.catch_warnings(), suppress(cp.SolverError, ValueError):
             # 'may be inaccurate' is for the certificate to say
             warnings.simplefilter("ignore")
-            program.solve(solver=cp.CLARABEL, tol_gap_abs=_ACCURACY, tol_gap_rel=_ACCURACY, tol_feas=_ACCURACY)
+            program.solve(solver=self.solver.upper(), **_SOLVERS[self.solver][1])
         if t.value is None or not np.isfinite(t.value).all():
             raise PluginError(
-                f"the interior-point method (Clarabel) found no solution: the largest k(x, x) is "
+                f"the QP solver {self.solver} found no solution: the largest k(x, x) is "
                 f"{float(np.diagonal(self.kernel).max()):.2g}, and coefficients may be {unit:.2g}. Expected are a positive "
                 "semi-definite kernel matrix and a product of the two between 1e-300 and 1e8: scale the features "
                 "(--datasets 'NAME[scale=standard]'), or take another C."

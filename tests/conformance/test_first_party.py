@@ -11,7 +11,7 @@ from harness.testing import checks_of
 from harness.testing.plugin import suite_of_thing
 from harness.testing.suite import zoo_of
 
-FIRST_PARTY = ("active", "fw", "lasvm", "peers", "perceptron", "qp", "rgd", "robust", "sampling", "smo")
+FIRST_PARTY = ("active", "fw", "lasvm", "peers", "perceptron", "primal", "qp", "rgd", "robust", "sampling", "smo")
 # cases that a library is known to get wrong, and that its solver refuses in one sentence
 REFUSED = {"sklearnex": ["c-svc:three-points", "eps-svr:inside-the-tube", "eps-svr:constant-target"]}
 

@@ -1,9 +1,10 @@
 """The reference solver: certificates of every formulation, degenerate problems, its two parts."""
 
+import cvxpy
 import numpy as np
 import pytest
 from harness_qp import QP
-from harness_qp.qp import BoxQP, _low_rank_factor
+from harness_qp.qp import _SOLVERS, BoxQP, _low_rank_factor
 
 from harness import CSVC, RBF, CSVCNoBias, Linear, PluginError, Poly, Precomputed
 from harness.problems import L2SVC, EpsSVR, HardMargin, OneClass, PolytopeDistance, ReducedHull
@@ -16,9 +17,9 @@ FORMULATIONS = [
 ]  # fmt: skip
 
 
-def solved(problem):
+def solved(problem, solver="clarabel"):
     """The solution and its certificate."""
-    solution = QP().solve(problem)
+    solution = QP(solver=solver).solve(problem)
     problem.checked(solution.dual_coef, solution.intercept, tolerance=1e-12)
     return solution, problem.certify(solution.dual_coef, solution.intercept)
 
@@ -106,6 +107,38 @@ def test_the_interior_point_alone_is_near_the_optimum_and_the_polish_ends_there(
     again = program.polished(shaken)
     assert program.violation(again) < 1e-10
     assert abs(again.sum()) < 1e-12
+
+
+INSTALLED = [name for name in _SOLVERS if name.upper() in cvxpy.installed_solvers()]
+
+
+@pytest.mark.parametrize("solver", [name for name in INSTALLED if name != "clarabel"])
+@pytest.mark.parametrize(
+    ("formulation", "values"),
+    [(CSVC, {"C": 1.0}), (L2SVC, {"C": 10.0}), (ReducedHull, {"D": 0.1}), (OneClass, {"nu": 0.5})],
+)
+def test_the_installed_solvers_agree_on_the_optimum(formulation, values, solver):
+    problem = build(formulation, *overlapping(3, n=60), **values)
+    (alone, _), (other, found) = solved(problem), solved(problem, solver)
+    assert abs(found.relative_gap) <= 1e-8
+    assert other.dual_coef == pytest.approx(alone.dual_coef, abs=1e-6 * np.abs(alone.dual_coef).max())
+
+
+@pytest.mark.parametrize("solver", INSTALLED)
+def test_a_solver_is_near_the_optimum_before_the_polish(solver):
+    x, y = overlapping(10, n=60)
+    gram = RBF(0.5).block(x, x)
+    program = BoxQP(build(CSVC, gram, y, Precomputed(), C=2.0).dual_form(), gram, 0.0, solver)
+    rough, status = program.interior(2.0)
+    assert status == "optimal"
+    assert rough == pytest.approx(program.polished(rough), abs=1e-3)
+    assert program.violation(program.polished(rough)) < 1e-10
+
+
+@pytest.mark.parametrize("solver", [name for name in _SOLVERS if name not in INSTALLED])
+def test_a_solver_that_is_not_installed_says_what_to_install(solver):
+    refusal = QP(solver=solver).refusal(build(CSVC, *overlapping(1)))
+    assert refusal == f"cvxpy finds no solver={solver}; pip install {_SOLVERS[solver][0]}, or take solver=clarabel."
 
 
 def test_an_indefinite_matrix_is_refused():

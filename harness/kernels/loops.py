@@ -1,0 +1,233 @@
+"""Kernel values one by one or row by row, for compiled loops and for light calls; every value is counted.
+
+A `harness.kernels.layout.Layout` has the points of a kernel as the column scan reads them. ``KernelOracle.layout()`` makes
+that of the training points, :func:`blank` one with room for extra points of the solver, such as landmarks and merged
+support vectors. Compiled loops take layouts as arguments and call the functions below. Importing this module imports numba.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+
+from harness.kernels.chunks import squares, values_of_row
+from harness.kernels.compiled import add_by_point, dense_rows, gather, powers, rare_rows, scan
+from harness.kernels.layout import Layout
+from harness.kernels.simd import CHUNK_BYTES, data_of, no_value
+from harness.support.jit import compiled, inner
+
+_BLOCK = 1024  # points of a block of the scan
+
+
+def _typed_add(_typing: Any, _total: Any, _values: Any) -> Any:
+    """Add to total[0] in one step that other threads and processes cannot divide."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = data_of(context, builder, signature.args[0], arguments[0])
+        builder.atomic_rmw("add", pointer, arguments[1], "monotonic")
+        return no_value(context)
+
+    return types.void(_total, types.int64), build
+
+
+_add: Any = intrinsic(_typed_add)
+
+
+@inner
+def _form(k):  # type: ignore[no-untyped-def]
+    """Return the form with numbers of the layout's dtype, which Python's are not."""
+    number = k.points[0].dtype.type
+    return k.form[0], number(k.form[1]), number(k.form[2]), k.form[3]
+
+
+@compiled
+def _write_rows(a, rows, b, columns, out, slots):  # type: ignore[no-untyped-def]
+    """Write k(a_i, b_j) for i in ``rows`` to ``out[slots]``, without counting; j in ``columns``, all of b if it is empty."""
+    panels, depth, norms = b.points
+    width, index = b.n, columns
+    if columns.size:
+        width, chunk = columns.size, CHUNK_BYTES // panels.itemsize
+        size = -(-width // chunk) * chunk
+        panels, norms = np.empty(size * depth, panels.dtype), np.empty(size, panels.dtype)
+        gather(b.points[0], depth, b.points[2], columns, np.arange(width), panels, norms)
+    prepared = dense_rows(*a.points, rows, a.listed) + rare_rows(*a.rare, rows)
+    seeded = b.place.size > depth
+    if seeded:
+        index = columns if columns.size else np.arange(width)
+        add_by_point(b.rare, b.place.size - depth, index, prepared, out, slots, 0)
+    mode, gamma, coef0, degree = _form(b)
+    none = _BLOCK, np.zeros((0, 1), np.int64), np.empty(0, np.uint16), norms[:0]
+    first = np.int64(0)  # a literal 0 would compile another specialization
+    scan((panels, depth, norms), none, prepared, out, slots, first, first, width, seeded, gamma, mode)
+    if degree:
+        powers(out, slots, first, width, gamma, coef0, degree)
+
+
+@compiled
+def row_between(a, i, b, columns, out):  # type: ignore[no-untyped-def]
+    """Write k(a_i, b_j) for j in ``columns`` to ``out``, for all points of b if it is empty; one evaluation a value."""
+    width = columns.size if columns.size else b.n
+    _write_rows(a, np.array([i]), b, columns, out[:width].reshape(1, width), np.zeros(1, np.int64))
+    _add(b.evaluations, width)
+
+
+@compiled
+def row(k, i, out):  # type: ignore[no-untyped-def]
+    """Write K[i, :] to ``out``, (n,) contiguous, in the dtype of the layout; n evaluations."""
+    row_between(k, i, k, np.empty(0, np.int64), out)
+    out[i] += k.ridge
+
+
+@compiled
+def value(k, i, j):  # type: ignore[no-untyped-def]
+    """Return K[i, j]; one evaluation."""
+    panels, depth, norms = k.points
+    row_ptr, row_feature, row_value = k.rare
+    mode, gamma, coef0, degree = _form(k)
+    ptr, offsets, values, norm = dense_rows(panels, depth, norms, np.array([i]), k.listed)
+    out = np.zeros(CHUNK_BYTES // panels.itemsize, panels.dtype)  # the values of all points of a chunk
+    e, start = row_ptr[i], j // out.size * out.size
+    for f in range(row_ptr[j], row_ptr[j + 1]):  # both lists ascend
+        while e < row_ptr[i + 1] and row_feature[e] < row_feature[f]:
+            e += 1
+        if e < row_ptr[i + 1] and row_feature[e] == row_feature[f]:
+            out[j - start] += row_value[e] * row_value[f]
+    values_of_row(
+        panels, start * depth, offsets, values, ptr[0], ptr[1], out, 0, True, mode, norms, start, norm[0], gamma
+    )  # fmt: skip
+    _add(k.evaluations, 1)
+    result = out[j - start]
+    if degree:
+        result = (gamma * result + coef0) ** degree
+    return result + (k.ridge if i == j else 0.0)
+
+
+@compiled
+def blank(k, room):  # type: ignore[no-untyped-def]
+    """Return a layout with ``room`` extra points of the solver, all features 0, of the kernel of ``k``."""
+    panels, depth, _ = k.points
+    chunk, rare = CHUNK_BYTES // panels.itemsize, k.place.size - depth
+    size = -(-room // chunk) * chunk
+    features = np.empty(room * rare, np.int32)
+    for p in range(room * rare):
+        features[p] = p % rare
+    listed = np.arange(room + 1) * rare, features, np.zeros(room * rare, panels.dtype)
+    points = np.zeros(size * depth, panels.dtype), depth, np.zeros(size, panels.dtype)
+    return Layout(room, points, listed, k.place, k.centre, k.form, k.listed, 0.0, k.evaluations)
+
+
+@compiled
+def leading(extra, count):  # type: ignore[no-untyped-def]
+    """Return the layout of the first ``count`` points of ``extra``, in the same memory."""
+    return Layout(
+        count,
+        extra.points,
+        extra.rare,
+        extra.place,
+        extra.centre,
+        extra.form,
+        extra.listed,
+        extra.ridge,
+        extra.evaluations,
+    )
+
+
+@inner
+def _at(k, i):  # type: ignore[no-untyped-def]
+    """Return where the first dense feature of point i is, and how far apart its features are."""
+    chunk = CHUNK_BYTES // k.points[0].itemsize
+    return (i // chunk) * chunk * k.points[1] + i % chunk, chunk
+
+
+@inner
+def _set_norm(extra, slot):  # type: ignore[no-untyped-def]
+    panels, depth, norms = extra.points
+    sums = np.zeros(CHUNK_BYTES // panels.itemsize, panels.dtype)
+    for e in range(extra.rare[0][slot], extra.rare[0][slot + 1]):
+        sums[slot % sums.size] += extra.rare[2][e] * extra.rare[2][e]
+    squares(panels, slot // sums.size * sums.size * depth, depth, sums, 0)
+    norms[slot] = sums[slot % sums.size]
+
+
+@compiled
+def put(extra, slot, x):  # type: ignore[no-untyped-def]
+    """Write the point ``x``, (d,), to a place of ``extra``; return whether it is finite."""
+    at, chunk = _at(extra, slot)
+    finite = True
+    for f in range(x.size):
+        p = extra.place[f]
+        if p >= 0:
+            extra.points[0][at + p * chunk] = x[f] - extra.centre[p]
+        else:
+            extra.rare[2][extra.rare[0][slot] + ~p] = x[f]
+        finite &= np.isfinite(x[f])
+    _set_norm(extra, slot)
+    return finite
+
+
+@compiled
+def combine(extra, slot, a, i, b, j, share):  # type: ignore[no-untyped-def]
+    """Write ``share`` a_i + (1 - ``share``) b_j to a place of ``extra``; a and b may be ``extra``, or the training points."""
+    at, chunk = _at(extra, slot)
+    at_a, at_b = _at(a, i)[0], _at(b, j)[0]
+    for f in range(extra.points[1]):
+        line = f * chunk
+        extra.points[0][at + line] = share * a.points[0][at_a + line] + (1.0 - share) * b.points[0][at_b + line]
+    sums = np.zeros(extra.place.size - extra.points[1], extra.points[0].dtype)
+    for e in range(a.rare[0][i], a.rare[0][i + 1]):
+        sums[a.rare[1][e]] += share * a.rare[2][e]
+    for e in range(b.rare[0][j], b.rare[0][j + 1]):
+        sums[b.rare[1][e]] += (1.0 - share) * b.rare[2][e]
+    for f in range(sums.size):
+        extra.rare[2][extra.rare[0][slot] + f] = sums[f]
+    _set_norm(extra, slot)
+
+
+# A call from Python takes 1 us less with a plain tuple than with a named one, whose type is looked up field by field.
+
+
+@inner
+def _named(k):  # type: ignore[no-untyped-def]
+    return Layout(k[0], k[1], k[2], k[3], k[4], k[5], k[6], k[7], k[8])
+
+
+@compiled
+def call_rows(k, rows, columns, out, slots):  # type: ignore[no-untyped-def]
+    """Do the work of _write_rows() between the points of one layout."""
+    _write_rows(_named(k), rows, _named(k), columns, out, slots)
+
+
+@compiled
+def call_value(k, i, j):  # type: ignore[no-untyped-def]
+    """Return value()."""
+    return value(_named(k), i, j)
+
+
+@compiled
+def call_rows_at(k, x, columns, out):  # type: ignore[no-untyped-def]
+    """Write k(x_q, .) of the points ``x``, (m, d), to out[q], counted; return whether all points are finite."""
+    k, finite = _named(k), True
+    extra, slots = blank(k, len(x)), np.arange(len(x))
+    for q in range(len(x)):
+        finite &= put(extra, q, x[q])
+    _write_rows(extra, slots, k, columns, out, slots)
+    _add(k.evaluations, out.size)
+    return finite
+
+
+@compiled
+def coordinates(extra):  # type: ignore[no-untyped-def]
+    """Return the points of ``extra``, (n, d)."""
+    x = np.empty((extra.n, extra.place.size), extra.points[0].dtype)
+    for slot in range(extra.n):
+        at, chunk = _at(extra, slot)
+        for f in range(extra.place.size):
+            p = extra.place[f]
+            if p >= 0:
+                x[slot, f] = extra.points[0][at + p * chunk] + extra.centre[p]
+            else:
+                x[slot, f] = extra.rare[2][extra.rare[0][slot] + ~p]
+    return x

@@ -1,0 +1,131 @@
+"""The compiled loops of the stochastic methods.
+
+Both store w as scale / (t - 1) times a sum of alpha_j k(x_j, .), with scale = n C = 1 / lambda: the step 1 / (lambda t) and the
+shrinkage 1 - 1 / t of one update change t only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.kernels.loops import combine, leading, row_between
+from harness.support.jit import compiled
+
+_GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
+_SECTIONS = 20  # golden sections of [0, 1]: the maximum is known to 7e-5
+
+
+@compiled
+def pegasos(scores, among, targets, costs, t, scale, added):  # type: ignore[no-untyped-def]
+    """Visit a batch: set ``added``, (b,), to the changes of alpha, and return the number of the next step.
+
+    scores : (b,) sum of alpha_j k(x_j, .) at the examples of the batch, changed in place
+    among : (b, b) kernel values between the examples
+    costs : (b,) C_i / C
+    t : number of the first step, from 1
+    """
+    for p in range(scores.size):
+        added[p] = 0.0
+        if scale * targets[p] * scores[p] < max(1, t - 1):
+            added[p] = targets[p] * costs[p]
+            for q in range(scores.size):
+                scores[q] += added[p] * among[p, q]
+        t += 1
+    return t
+
+
+@compiled
+def budgeted(k, extra, order, targets, costs, alpha, size, t, scale, shares, values):  # type: ignore[no-untyped-def]
+    """Visit the examples ``order``; return the number of support vectors and of the next step.
+
+    k, extra : layouts of the training points, and of the support vectors with a place more than the budget
+    alpha : (budget + 1,), changed in place
+    shares : table of merging_shares(), which merges; an empty one removes
+    values : (budget + 1,) memory for kernel values
+    """
+    none = np.empty(0, np.int64)
+    for i in order:
+        score = 0.0
+        if size:
+            row_between(k, i, leading(extra, size), none, values)
+            for p in range(size):
+                score += alpha[p] * values[p]
+        if scale * targets[i] * score < max(1, t - 1):
+            combine(extra, size, k, i, k, i, 1.0)
+            alpha[size] = targets[i] * costs[i]
+            size += 1
+            if size == alpha.size:
+                size = shrink(extra, alpha, size, shares, values)
+        t += 1
+    return size, t
+
+
+@compiled
+def shrink(extra, alpha, size, shares, values):  # type: ignore[no-untyped-def]
+    """Remove the support vector with the smallest weight, or merge it with one of its class; return the new size."""
+    least = 0
+    for p in range(1, size):
+        if abs(alpha[p]) < abs(alpha[least]):
+            least = p
+    gone, best = least, np.inf
+    if shares.size:
+        row_between(extra, least, leading(extra, size), np.empty(0, np.int64), values)
+        for q in range(size):
+            if q != least and alpha[q] * alpha[least] > 0.0:
+                a, b, value = alpha[least], alpha[q], values[q]
+                weight = merged_weight(a, b, value, interpolated(shares, abs(a) / (abs(a) + abs(b)), value))
+                loss = a**2 + b**2 + 2.0 * a * b * value - weight**2
+                if loss < best:
+                    gone, best = q, loss
+    if gone != least:
+        share, alpha[least] = merge(alpha[least], alpha[gone], values[gone])
+        combine(extra, least, extra, least, extra, gone, share)
+    last = size - 1
+    combine(extra, gone, extra, last, extra, last, 1.0)
+    alpha[gone], alpha[last] = alpha[last], 0.0
+    return last
+
+
+@compiled
+def merge(a, b, value):  # type: ignore[no-untyped-def]
+    """Return h and the weight of z = h x + (1 - h) y, which replaces a k(x, .) + b k(y, .) best; ``value`` is k(x, y).
+
+    |a| k(x, z) + |b| k(y, z) is largest, where k(x, z) = value^((1 - h)^2) and k(y, z) = value^(h^2) for the RBF kernel.
+    """
+    low, high = 0.0, 1.0
+    for _ in range(_SECTIONS):
+        width = _GOLDEN * (high - low)
+        left, right = high - width, low + width
+        if abs(merged_weight(a, b, value, left)) < abs(merged_weight(a, b, value, right)):
+            low = left
+        else:
+            high = right
+    h = 0.5 * (low + high)
+    return h, merged_weight(a, b, value, h)
+
+
+@compiled
+def merged_weight(a, b, value, h):  # type: ignore[no-untyped-def]
+    """Return a k(x, z) + b k(y, z)."""
+    log = np.log(max(value, 1e-300))
+    return a * np.exp(log * (1.0 - h) ** 2) + b * np.exp(log * h**2)
+
+
+@compiled
+def merging_shares(cells):  # type: ignore[no-untyped-def]
+    """Return h of merge() for |a| / (|a| + |b|) = i / cells and k(x, y) = j / cells, (cells + 1, cells + 1)."""
+    shares = np.empty((cells + 1, cells + 1))
+    for i in range(cells + 1):
+        for j in range(cells + 1):
+            shares[i, j] = merge(i / cells, 1.0 - i / cells, j / cells)[0]
+    return shares
+
+
+@compiled
+def interpolated(shares, part, value):  # type: ignore[no-untyped-def]
+    """Return h from the table, bilinear between its points: golden section for every pair takes most of the time."""
+    cells = len(shares) - 1
+    i, j = min(int(part * cells), cells - 1), min(int(value * cells), cells - 1)
+    u, v = part * cells - i, value * cells - j
+    low = (1.0 - v) * shares[i, j] + v * shares[i, j + 1]
+    return (1.0 - u) * low + u * ((1.0 - v) * shares[i + 1, j] + v * shares[i + 1, j + 1])
