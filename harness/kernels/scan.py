@@ -117,15 +117,15 @@ class ScanBackend(KernelBackend):
         (n, d), form = x.shape, kernel.form
         dense, share = isinstance(x, np.ndarray), _share_of_non_zeros(x)
         differences = sums_differences(kernel, x)
-        listed = differences or centre is not None
-        listed = listed or (dense and _reads_lines_together() and bool(share.sum() > _LISTED * d))
-        if dense and not listed and share.sum() < _DENSE * d:
+        listed, full = differences or centre is not None, dense and bool(share.sum() > _LISTED * d)
+        if dense and not (listed or full) and share.sum() < _DENSE * d:
             import scipy.sparse
 
             x, dense = scipy.sparse.csr_array(x), False
-        if centre is None:
-            centred = listed and isinstance(form, OfProducts) and form.centred
+        if centre is None:  # the same one on every machine, whatever its registers
+            centred = (listed or full) and isinstance(form, OfProducts) and form.centred
             centre = centre_of(x, dtype) if centred else np.zeros(d)
+        listed = listed or bool(centre.any()) or (full and _reads_lines_together())
         is_rare = np.zeros(d, dtype=bool) if dense else share < _DENSE
         depth, chunk = int((~is_rare).sum()), _CHUNK_BYTES // dtype.itemsize
         panels = aligned_zeros((-(-n // chunk), depth, chunk), dtype)

@@ -96,7 +96,9 @@ def test_rows_scanned_together_are_those_scanned_alone(kind, dtype, d):
     np.testing.assert_allclose(alone[0], naive(kind, x, rows[-1:], range(200))[0], atol=1e-4, rtol=1e-5)
 
 
-def test_listed_rows_are_centred_as_their_columns_are():
+@pytest.mark.parametrize("together", [False, True])
+def test_rows_are_centred_as_their_columns_are(together, monkeypatch):
+    monkeypatch.setattr(scan, "_reads_lines_together", lambda: together)
     x = points(150, 40, 1.0) + 30.0
     backend = choose_backend(RBF(gamma=0.02), x, np.dtype("float32"))
     out = np.empty((150, 150), dtype=np.float32)

@@ -301,7 +301,9 @@ def test_a_model_s_scores_of_its_training_points_are_those_of_training(kernel, w
 
 @pytest.mark.parametrize("width", [3, 40])
 @pytest.mark.parametrize("offset", [1e4, 1e8])
-def test_neither_training_nor_new_points_lose_digits_to_an_offset(offset, width):
+@pytest.mark.parametrize("together", [False, True], ids=["few registers", "many registers"])
+def test_neither_training_nor_new_points_lose_digits_to_an_offset(offset, width, together, monkeypatch):
+    monkeypatch.setattr("harness.kernels.scan._reads_lines_together", lambda: together)
     rng = np.random.default_rng(1)
     x, new, coef = rng.normal(size=(30, width)), rng.normal(size=(7, width)), rng.normal(size=30)
     tame, far = KernelOracle(RBF(gamma=1.0 / width), x), KernelOracle(RBF(gamma=1.0 / width), x + offset)
