@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 _KERNEL_VALUES, _PROBLEM_VALUES = ("gamma",), ("C", "epsilon", "nu")
 _OF_THE_STUDY = (
-    "seeds", "threads", "jobs", "cache_mb", "metrics", "path", "folds", "cold", "executor", "part"
+    "seeds", "threads", "jobs", "cache_mb", "metrics", "path", "folds", "cold", "executor", "part", "keep_models"
 )  # fmt: skip
 """Settings that a `Study` has under the same names, with its defaults."""
 _GRIDS = {"plugins": "solvers", "datasets": "data sets", "kernel": "kernels", "formulation": "formulations"}
