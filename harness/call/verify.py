@@ -80,9 +80,7 @@ def line(row: VerifiedRow) -> str:
     record, shown = row.record, Row((row.record,))
     kernel = kernel_text(record.get("kernel"), record.get("kernel_parameters"))
     parts = [record.get("dataset") or "?", shown.name, shown.problem, kernel]
-    numbered = [
-        name for name in ("seed", "repetition", "fold") if record.get(name) or (name == "seed" and name in record)
-    ]
-    parts += [f"{name} {record[name]}" for name in numbered]
+    numbers = {"seed": record.get("seed"), "repetition": record.get("repetition") or None, "fold": record.get("fold")}
+    parts += [f"{name} {number}" for name, number in numbers.items() if number is not None]
     why = f": {'; '.join(row.reasons)}" if row.reasons else f" ({row.figures} figures)"
     return f"{', '.join(filter(None, parts))}: {row.outcome}{why}"

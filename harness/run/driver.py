@@ -75,6 +75,7 @@ class Driver:
         hashes = {key: dataset.sha256 for key, dataset in self.datasets.items()}
         keep = self.study.keep_models
         self.specs = [replace(spec, data_sha256=hashes[spec.data_key], keep_model=keep) for spec in planned]
+        self.kept_bytes = 0  # of them, in the store
         self._contents = [self.study.text.encode()]  # what is stored by its hash together with the next records
         self.records: dict[int, Record] = {}
         self.bounds = DualBounds(self.registry)
@@ -183,7 +184,8 @@ class Driver:
                 self.records |= ended
                 for record in ended.values():
                     self.bounds.note(record)
-                store.append(*(record for i, record in ended.items() if i not in known), contents=self._contents)
+                written = [record for i, record in ended.items() if i not in known]
+                self.kept_bytes += store.append(*written, contents=self._contents)
                 self._contents.clear()
                 for index, record in ended.items():
                     if index not in known:

@@ -273,10 +273,10 @@ class Store(StoreReader):
                 return
         raise NotKept(f"the result store {self.path} was deleted, moved or replaced since it was opened")
 
-    def append(self, *records: Record, contents: Iterable[bytes] = ()) -> None:
+    def append(self, *records: Record, contents: Iterable[bytes] = ()) -> int:
         """Commit records, the rows of their cells with them, all or none. They are on disk when this returns.
 
-        contents : what is stored by its SHA-256, see :meth:`content`
+        contents : what is stored by its SHA-256, see :meth:`content`; return the bytes that they take
 
         Raises
         ------
@@ -285,8 +285,9 @@ class Store(StoreReader):
         rows = (row for record in records for row in (*record.cells, record))
         with self._transaction() as connection:
             connection.executemany(_INSERT, map(_values, rows))
-            hashed = ((hashlib.sha256(content).hexdigest(), zlib.compress(content)) for content in contents)
+            hashed = [(hashlib.sha256(content).hexdigest(), zlib.compress(content)) for content in contents]
             connection.executemany(_INSERT_CONTENT, hashed)
+        return sum(len(data) for _, data in hashed)
 
     def merge(self, sources: Sequence[StoreReader]) -> Merged:
         """Add the rows of the sources, all of them or, where it is killed, none; other writers wait meanwhile.

@@ -130,11 +130,13 @@ class Verifier:
     def _notes(self, record: Record) -> Iterator[str]:
         """Yield in what the code or the versions of a row differ from those here."""
         for name, version in (record.get("versions") or {}).items():
-            if (here := self._versions.get(name, "(none)")) != version:
+            if (here := self._versions.get(name, version)) != version:  # a library that is not here is a solver's own
                 yield f"{name} {here}, recorded {version}"
         for name, sha256 in (record.get("sources") or {}).items():
-            if name in self.registry.plugins and self.registry.plugins[name].fingerprint != sha256:
-                yield f"code of plugin '{name}'"
+            if name not in self.registry.plugins:
+                yield f"plugin '{name}' is not installed"
+            elif (here := self.registry.plugins[name].fingerprint) != sha256:
+                yield f"code of plugin '{name}' {here[:12]}, recorded {str(sha256)[:12]}"
 
     def _compared(self, record: Record) -> tuple[int, list[str]]:
         """Return the number of compared figures, and what differs."""
