@@ -120,19 +120,24 @@ def _cited(row: Row, entries: dict[str, str]) -> str:
     cls = shared_registry().solvers.get(plugin, {}).get(name)
     citation = _CITATION.search(" ".join((cls.__doc__ or "").split())) if cls is not None else None
     if citation is None:
-        key = re.sub(r"[^\w-]", "", f"{plugin}-{name}") or "solver"
+        key = _key(f"{plugin}-{name}")
         entries[key] = _entry(key, title=name, note=f"solver of the plugin {plugin} of svm-harness")
         return key
     text, year = citation["text"].rpartition(citation["year"])[0].rstrip(" ,("), citation["year"]
     names = re.split(r", | and ", text)
     authored = _AUTHORS.fullmatch(text) is not None
     about = {"author": " and ".join(names), **_source(cls, names, year)} if authored else {"title": text}
-    base = key = re.sub(r"[^\w-]", "", (names[0] if authored else text.split()[0]).lower()) + year
+    base = key = _key(names[0] if authored else text.split()[0]) + year
     further = iter("bcdefghijklmnopqrstuvwxyz")
     while entries.get(key, entry := _entry(key, **about, year=year)) != entry:
         key = base + next(further)
     entries[key] = entry
     return key
+
+
+def _key(text: str) -> str:
+    """Return a text as a key that LaTeX and BibTeX take."""
+    return re.sub(r"[^a-z0-9-]+", "-", text.lower())
 
 
 def _source(cls: Any, names: Sequence[str], year: str) -> dict[str, str]:
