@@ -99,6 +99,10 @@ def test_a_latex_table_is_whole_and_every_solver_in_it_has_an_entry(tmp_path):
     assert bare.count("{") == bare.count("}")
     assert bare.count("$") % 2 == 0
     assert not re.search(r"[#_%]", bare.removeprefix("% "))
+    assert (
+        r"smo[a\_b\textbackslash{}c\&d\%e\#f\{g\}h\textasciitilde{}i\textasciicircum{}j$<$k$>$\char64{}l]~\cite"
+        in table
+    )
     assert "@" not in table, "BibTeX would begin an entry there"
     lines = [line for line in table.splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
     assert {len(re.findall(r"(?<!\\)&", line)) for line in lines} == {len(re.search(r"tabular\}\{(\w+)", table)[1]) - 1}
