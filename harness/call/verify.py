@@ -11,6 +11,7 @@ from harness.call import request
 from harness.report.rows import Row, kernel_text
 from harness.run.bundle import Bundle
 from harness.run.verification import Outcome, VerifiedRow, Verifier
+from harness.support.printable import plain_line
 
 
 @dataclass(frozen=True)
@@ -83,4 +84,4 @@ def line(row: VerifiedRow) -> str:
     numbers = {"seed": record.get("seed"), "repetition": record.get("repetition") or None, "fold": record.get("fold")}
     parts += [f"{name} {number}" for name, number in numbers.items() if number is not None]
     why = f": {'; '.join(row.reasons)}" if row.reasons else f" ({row.figures} figures)"
-    return f"{', '.join(filter(None, parts))}: {row.outcome}{why}"
+    return plain_line(f"{', '.join(filter(None, parts))}: {row.outcome}{why}")

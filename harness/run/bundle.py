@@ -53,22 +53,18 @@ def write(file: IO[bytes], records: Iterable[Record], content: Callable[[str], b
     content : the content of a SHA-256, see `harness.run.store.StoreReader.content`
     """
     rows, models, studies = 0, set[str](), set[str]()
-    facts: dict[str, dict[str, set[str]]] = {"versions": {}, "code": {}, "data": {}}
+    facts: dict[str, dict[str, set[str]]] = {"versions": {}, "sources": {}, "data": {}}
     with zipfile.ZipFile(file, "w") as archive:
         with archive.open(_member("records.jsonl"), "w") as lines:
             for record in records:
                 rows += 1
                 lines.write(record.text().encode() + b"\n")
-                models |= {record[name] for name in ("model_sha256",) if record.get(name)}
-                studies |= {record[name] for name in ("study",) if record.get(name)}
-                about = {
-                    "versions": record.get("versions"),
-                    "code": record.get("sources"),
-                    "data": {record.get("dataset"): record.get("data_sha256")},
-                }
-                for fact, values in about.items():
-                    for name, value in (values or {}).items():
-                        facts[fact].setdefault(str(name), set()).add(str(value))
+                models.update(filter(None, [record.get("model_sha256")]))
+                studies.update(filter(None, [record.get("study")]))
+                about = {**record, "data": {str(record.get("dataset")): record.get("data_sha256")}}
+                for fact, known in facts.items():
+                    for name, value in (about.get(fact) or {}).items():
+                        known.setdefault(name, set()).add(str(value))
         kept = [*(("models/" + sha256, sha256) for sha256 in sorted(models)),
                 *((f"studies/{sha256}.json", sha256) for sha256 in sorted(studies))]  # fmt: skip
         written = 0
@@ -80,7 +76,7 @@ def write(file: IO[bytes], records: Iterable[Record], content: Callable[[str], b
         about_all = {"format": FORMAT, "harness": harness.__version__, "rows": rows, "models": written, **listed}
         archive.writestr(_member("bundle.json"), json.dumps(about_all, indent=1, sort_keys=True))
         versions = " or ".join(listed["versions"].get("svm-harness", [harness.__version__]))
-        plugins = ", ".join(sorted(listed["code"].keys() - {"harness"}))
+        plugins = ", ".join(sorted(listed["sources"].keys() - {"harness"}))
         readme = _README.format(rows=rows, models=written, versions=f"version {versions}", plugins=plugins)
         archive.writestr(_member("README.txt"), readme)
     return rows, written
@@ -95,8 +91,6 @@ def _member(name: str) -> zipfile.ZipInfo:
 
 class Bundle:
     """A bundle that is open for reading; a context manager.
-
-    rows : number of its records, as it says
 
     Raises
     ------

@@ -163,7 +163,8 @@ class Verifier:
             if isinstance(error, BrokenStream) or differences:
                 return 0, [*differences, f"the model cannot be certified: {format_error(error)}"]
             raise
-        count, wrong = _differences(record, figures, run.ties)
+        parts = len(run.dataset.y_train), len(run.dataset.y_test)
+        count, wrong = _differences(record, figures, run.ties / min(filter(None, parts)))
         if not count and not wrong:
             raise _NotVerifiable("the record has no figure that can be computed again")
         return count, [*differences, *wrong]
@@ -242,10 +243,10 @@ class Verifier:
 # -- comparison ----------------------------------------------------------------------------------------------
 
 
-def _differences(record: Record, certified: CertifiedFigures, ties: int) -> tuple[int, list[str]]:
+def _differences(record: Record, certified: CertifiedFigures, ties: float) -> tuple[int, list[str]]:
     """Return the number of compared figures, and those that differ beyond rounding.
 
-    ties : number of points whose label may be rounding
+    ties : share of the points whose label may be rounding
     """
     here = msgspec.structs.asdict(certified)
     if certified.status is Status.INVALID:
@@ -254,9 +255,8 @@ def _differences(record: Record, certified: CertifiedFigures, ties: int) -> tupl
     scale = abs(here["primal"] or 0.0)
     if here["relative_gap"] and here["gap"] is not None:
         scale = abs(here["gap"] / here["relative_gap"])
-    shares = ties / min(filter(None, (record.get("n_train"), record.get("n_test"))), default=1)
     tolerances = dict.fromkeys(_COUNTS, 0.0) | dict.fromkeys(_OBJECTIVES, rounding * scale)
-    tolerances |= dict.fromkeys(_OF_THE_GAP, rounding) | dict.fromkeys(_SCORES, shares)
+    tolerances |= dict.fromkeys(_OF_THE_GAP, rounding) | dict.fromkeys(_SCORES, ties)
     compared = [(name, here[name], record.get(name), tolerances.get(name)) for name in (*tolerances, *_VIOLATIONS)]
     if not ties:
         metrics = record.get("metrics") or {}

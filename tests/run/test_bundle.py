@@ -112,7 +112,7 @@ def test_the_same_runs_make_the_same_bytes(study, tmp_path):
     about = json.loads(content["bundle.json"])
     rows = [json.loads(line) for line in content["records.jsonl"].splitlines()]
     assert about["data"] == {row["dataset"]: [row["data_sha256"]] for row in rows}
-    assert set(about["code"]["smo"]) == {row["sources"]["smo"] for row in rows if row["solver"] == "smo"}
+    assert set(about["sources"]["smo"]) == {row["sources"]["smo"] for row in rows if row["solver"] == "smo"}
     (text,) = [data for name, data in content.items() if name.startswith("studies/")]
     assert sha256_of(text) == rows[0]["study"]
     assert json.loads(text)["solvers"][1][:2] == ["lasvm", "lasvm"]
