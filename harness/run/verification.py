@@ -20,7 +20,7 @@ import numpy as np
 from harness.datasets.dataset import DataSource, measured_sha256
 from harness.datasets.fetching import is_address
 from harness.datasets.files import FileSource
-from harness.measure.outcome import Limits, Status
+from harness.measure.outcome import DualBound, Limits, Status
 from harness.registry.discovery import Registry
 from harness.run import messages
 from harness.run.bundle import Bundle, sha256_of
@@ -31,6 +31,7 @@ from harness.run.record import CertifiedFigures, Claims, Record
 from harness.solver.path import Grid
 from harness.support import parameters, selection
 from harness.support.arrays import Vector
+from harness.support.decimals import UNKNOWN_ROUNDING
 from harness.support.errors import HarnessError, UsageError
 from harness.support.faults import format_error
 from harness.support.machine import versions
@@ -38,10 +39,18 @@ from harness.support.printable import is_number
 
 _COUNTS = ("support_vectors", "positive_support_vectors", "core_set_size")
 _OBJECTIVES = ("primal", "dual", "gap")
-_OF_THE_GAP = ("relative_gap", "epsilon", "epsilon_plus", "epsilon_minus", "margin_lower", "margin_upper")
+_OF_THE_GAP = (
+    "relative_gap",
+    "suboptimality",
+    "epsilon",
+    "epsilon_plus",
+    "epsilon_minus",
+    "margin_lower",
+    "margin_upper",
+)
 _VIOLATIONS = ("kkt_violation", "feasibility_violation")
 _SCORES = ("train_accuracy", "test_accuracy", "validation_error")
-_UNSTATED = 1e-6  # assumed rounding of a figure, relative to max(1, |figure|), for which the certificate states none
+_UNSTATED = UNKNOWN_ROUNDING  # of a figure, relative to max(1, |figure|), for which the certificate states none
 _TIE = 1e-9  # part of the largest |f(x)| up to which the sign of f(x) may be rounding
 _MOST_CELLS = 1_000_000  # cells of the grid of a path
 
@@ -157,7 +166,9 @@ class Verifier:
             differences.append(f"the model has SHA-256 {found[:12]}, recorded {sha256[:12]}")
         try:
             solved = decode(content, messages.ToCertify)
-            run = _Recertifier(spec, self._factory.dataset(spec), self.registry)
+            value, of = record.get("best_dual"), str(record.get("best_dual_of"))
+            bound = None if value is None else DualBound(value, of)  # of another run, which may be in no bundle
+            run = _Recertifier(spec, self._factory.dataset(spec), self.registry, bound)
             figures = self._certified(run, spec, path.get("cell"), solved)
         except Exception as error:
             if isinstance(error, BrokenStream) or differences:
@@ -267,6 +278,7 @@ def _differences(record: Record, certified: CertifiedFigures, ties: float) -> tu
         if recorded is not None and not _agree(value, recorded, tolerance)
     ]
     target, gap = record.get("target_gap"), here["relative_gap"]
+    gap = here["suboptimality"] if gap is None else gap
     is_missed = certified.status is Status.MISSED and (gap is None or target is None or gap - target > rounding)
     if is_missed and record.status is not Status.MISSED:
         wrong.append(f"status missed ({certified.reason}), recorded {record.status}")

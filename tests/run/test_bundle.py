@@ -125,6 +125,7 @@ def test_the_same_runs_make_the_same_bytes(study, tmp_path):
         ("active-small-pool", "twonorm[n=60]", {"metrics": "g-means"}, 8),
         ("liblinear", "twonorm[n=60]", {"kernel": "linear"}, 5),
         ("rff,nystroem", "twonorm[n=60]", {}, 2),
+        ("smo,nystroem", "twonorm[n=60]", {"target_gap": 1e-2, "repeat": 1, "formulation": "c-svc"}, 6),
         ("smo-block", "friedman[n=60]", {"formulation": "eps-svr"}, 9),
         ("fw", "twonorm[n=60]", {"formulation": "l2-svc"}, 14),
     ],
