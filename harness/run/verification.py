@@ -216,7 +216,7 @@ class Verifier:
         metrics = tuple(name for name in record.get("metrics") or () if name in self.registry.metrics)
         return messages.RunSpec(
             plugin=str(record.get("plugin")), solver=str(record.get("solver")), parameters={},
-            dataset=str(record.get("dataset")), source=source.name, source_parameters=parameters.values_of(source),
+            dataset=str(record.get("dataset")), source=self.registry.name_of("data set", type(source)), source_parameters=parameters.values_of(source),
             formulation=record["formulation"], problem_parameters=record.get("problem_parameters") or {},
             kernel=record["kernel"], kernel_parameters=record.get("kernel_parameters") or {},
             seed=record.get("seed") or 0, limits=Limits(target_gap=record.get("target_gap")), metrics=metrics, path=grid,
@@ -232,7 +232,7 @@ class Verifier:
         """Return the data source of a record; a file is searched in the folder, by its name."""
         label = str(record.get("dataset"))
         name, values = selection.single(label)
-        if name in self.registry.datasets:
+        if self.registry.resolve("data set", name) in self.registry.datasets:
             return self.registry.select_datasets([selection.Item(name, {key: [text] for key, text in values.items()})])[
                 0
             ]
