@@ -214,9 +214,10 @@ class Verifier:
             if not 0 < grid.size <= _MOST_CELLS:
                 raise _NotVerifiable(f"its path has {grid.size:,} cells")
         metrics = tuple(name for name in record.get("metrics") or () if name in self.registry.metrics)
+        source_name = self.registry.name_of("data set", type(source))
         return messages.RunSpec(
             plugin=str(record.get("plugin")), solver=str(record.get("solver")), parameters={},
-            dataset=str(record.get("dataset")), source=self.registry.name_of("data set", type(source)), source_parameters=parameters.values_of(source),
+            dataset=str(record.get("dataset")), source=source_name, source_parameters=parameters.values_of(source),
             formulation=record["formulation"], problem_parameters=record.get("problem_parameters") or {},
             kernel=record["kernel"], kernel_parameters=record.get("kernel_parameters") or {},
             seed=record.get("seed") or 0, limits=Limits(target_gap=record.get("target_gap")), metrics=metrics, path=grid,
