@@ -4,6 +4,8 @@
 from harness.call.compare import compare as compare
 from harness.call.data import data as data
 from harness.call.result import Result as Result
+from harness.call.verify import Verification as Verification
+from harness.call.verify import verify as verify
 from harness.cli.commands import CommandGroup as CommandGroup
 from harness.datasets.bounds import refuse_beyond as refuse_beyond
 from harness.datasets.chunks import ChunkedFile as ChunkedFile

@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 _KERNEL_VALUES, _PROBLEM_VALUES = ("gamma",), ("C", "epsilon", "nu")
 _OF_THE_STUDY = (
-    "seeds", "threads", "jobs", "cache_mb", "metrics", "path", "folds", "cold", "executor", "part"
+    "seeds", "threads", "jobs", "cache_mb", "metrics", "path", "folds", "cold", "executor", "part", "keep_models"
 )  # fmt: skip
 """Settings that a `Study` has under the same names, with its defaults."""
 _GRIDS = {"plugins": "solvers", "datasets": "data sets", "kernel": "kernels", "formulation": "formulations"}
@@ -187,7 +187,7 @@ def run_study(study: Study, registry: Registry, progress: Reporter, *, quiet: bo
 
     try:
         with progress:
-            return Driver(
+            driver = Driver(
                 study,
                 registry,
                 on_planned=planned,
@@ -196,7 +196,11 @@ def run_study(study: Study, registry: Registry, progress: Reporter, *, quiet: bo
                 on_finished=progress.finished,
                 on_note=progress.say,
                 on_working=progress.working,
-            ).run()
+            )
+            records = driver.run()
+            if study.keep_models and not quiet:
+                progress.say(f"note: the new models take {driver.kept_bytes / 1e6:,.2f} MB of the store {store}")
+            return records
     except KeyboardInterrupt:  # said when the live display is gone
         done, total = progress.done, progress.total
         measured = f"{done} of {total} runs are finished and stored in {store}" if total else "no run had been started"

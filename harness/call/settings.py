@@ -75,6 +75,8 @@ SETTINGS = {
                 "  [default: this machine's processes]", Reader("SCHEME://PLACE", str)),
         Setting("part", HOW, "Carry out one of N parts of the runs, the I-th, as the tasks of an array job do: 3/8.", values.PART),
         Setting("cache_mb", HOW, "Memory for the kernel rows that a run keeps.", values.MEGABYTES, "256"),
+        Setting("keep_models", HOW, "Store the final model of each run too, so that `harness results export` makes a bundle that "
+                "others can verify."),
         Setting("metrics", HOW, "Further test metrics: g-means,roc-auc.", values.NAMES),
         Setting("core_set_oracle", HOW, "The solver of the core sets of hull formulations, for margin(all) / margin(core set): qp.",
                 values.SELECTION),

@@ -32,6 +32,7 @@ COMMANDS = {
     "data": ("harness.cli.data", "Fetch and check the files of the papers' data sets."),
     "check": ("harness.cli.check", "Check a plugin: is what it returns right, counted, repeatable?"),
     "results": ("harness.cli.results", "Show, export, merge or delete earlier results."),
+    "verify": ("harness.cli.verify", "Verify a bundle of results on this machine."),
     "peers": ("harness.cli.peers", "Install, list and remove the libraries that solvers require."),
     "reproduce": ("harness.cli.reproduce", "Measure the studies of papers again."),
     "new": ("harness.cli.new", "Write the project of a plugin of your own."),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import json
 import keyword
 import re
 import shlex
@@ -17,6 +19,7 @@ import click
 import harness
 from harness.cli.commands import COMMANDS
 from harness.support.errors import UsageError
+from harness.support.machine import git_origin
 
 KINDS = ("solver", "dataset", "kernel", "formulation", "metric", "format", "executor", "observer", "command")
 TEMPLATES = Path(__file__).with_name("templates")
@@ -29,6 +32,7 @@ _FILES = {
     "tests/test_$module.py": "$kind/test.py.txt",
     "tests/test_checks.py": "common/test_checks.py.txt",
 }  # of the project -> its template
+_PLACEHOLDER = "svm-harness @ git+https://HOST/PATH/svm-harness"
 _DISTRIBUTION = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")  # what pip can install
 
 
@@ -59,10 +63,12 @@ def command(name: str, kind: str) -> None:
     for file, text in content.items():
         write_whole(folder / file, text.encode())
     use = uses(name, kind).splitlines()[0]
+    unknown = _PLACEHOLDER in content[".github/workflows/ci.yml"]
+    address = "In .github/workflows/ci.yml, write the address from which pip can install the harness.\n" * unknown
     watch = "In a git repository, a history over its commits: harness dashboard init\n" if kind == "solver" else ""
     output.show(
         f"{name} ({kind}) is in {folder}: {', '.join(content)}.\nNext:\n"
-        f"  pip install -e {shlex.quote(str(folder))}\n  harness check {name}\n  {use}\n{watch}"
+        f"  pip install -e {shlex.quote(str(folder))}\n  harness check {name}\n  {use}\n{address}{watch}"
     )
 
 
@@ -70,6 +76,8 @@ def project(name: str, kind: str) -> dict[str, str]:
     """Return the files of a project, path -> text."""
     values = _values(name, kind)
     values["uses"] = uses(name, kind)
+    local, public = addresses(Path(harness.__file__).resolve().parents[1])
+    values |= {"local": shlex.quote(local), "public": public or _PLACEHOLDER, "version": harness.__version__}
     values["about"] = _read(f"{kind}/module.py.txt", values).split('"""')[1].partition("\n")[0]
     return {
         Template(file).substitute(values): _read(Template(template).substitute(values), values)
@@ -80,6 +88,24 @@ def project(name: str, kind: str) -> dict[str, str]:
 def uses(name: str, kind: str) -> str:
     """Return the command that shows what such a plugin adds."""
     return _read(f"{kind}/uses.sh.txt", _values(name, kind)).rstrip()
+
+
+def addresses(folder: Path) -> tuple[str, str]:
+    """Return from where pip installs this harness on this machine, and on every one; the latter is empty if unknown.
+
+    folder : of the package; a clone has an origin, and what pip installed from an address notes it (PEP 610)
+    """
+    released = f"svm-harness>={harness.__version__}"
+    if (folder / "pyproject.toml").is_file():
+        origin = git_origin(folder)
+        return f"svm-harness @ {origin}" if origin else str(folder), f"svm-harness @ {origin}" if origin else ""
+    with contextlib.suppress(metadata.PackageNotFoundError, ValueError):
+        noted = json.loads(metadata.distribution("svm-harness").read_text("direct_url.json") or "{}")
+        commit = (noted.get("vcs_info") or {}).get("commit_id")
+        if url := str(noted.get("url") or ""):
+            address = f"svm-harness @ git+{url}@{commit}" if commit else f"svm-harness @ {url}"
+            return address, "" if url.startswith("file:") else address
+    return released, released
 
 
 def _read(template: str, values: dict[str, str]) -> str:

@@ -138,8 +138,8 @@ OUTPUT: dict[str, Any] = {
 }
 FORMAT: dict[str, Any] = {
     "metavar": "FORMAT",
-    "help": "table, markdown, html (a page with charts), csv, json, parquet (a file), or a plugin's own.  [default: by the suffix of "
-    "--output, else table]",
+    "help": "table, markdown, latex, html (a page with charts), csv, json, parquet (a file), or a plugin's own.  [default: by the "
+    "suffix of --output, else table]",
 }
 EXPLAIN: dict[str, Any] = {"is_flag": True, "help": "Explain the columns and marks under the table."}
 QUIET: dict[str, Any] = {"is_flag": True, "help": "Show no progress."}

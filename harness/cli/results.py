@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,9 +14,9 @@ from harness.cli import options, where
 from harness.cli.commands import CommandGroup
 from harness.cli.merging import merge
 from harness.cli.options import Converted
+from harness.cli.verify import export
 from harness.report.output import results_alone, say, show
 from harness.report.rows import is_cell
-from harness.run.record import Record
 from harness.support.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,10 +38,6 @@ another run. The fields of --where are those of --format json; 'none' is an unkn
 _NOT_WITH_DELETE = ("path", "cells", "all", "limit", "format_", "output")
 
 
-def _conditions(_ctx: click.Context, _option: click.Parameter, given: Sequence[str]) -> list[where.Condition]:
-    return [where.condition(text) for text in given]
-
-
 @click.group(
     "results",
     cls=CommandGroup,
@@ -49,20 +45,7 @@ def _conditions(_ctx: click.Context, _option: click.Parameter, given: Sequence[s
     help=_HELP,
     short_help="Show, export, merge or delete earlier results.",
 )
-@click.option("--store", **options.STORE)
-@click.option(
-    "--plugins",
-    type=Converted(values.LABELS),
-    help="Only these plugins, solvers or labels; * and ? stand for any letters.",
-)
-@click.option("--datasets", type=Converted(values.LABELS), help="Only these data sets; * and ? too.")
-@click.option(
-    "--where",
-    multiple=True,
-    callback=_conditions,
-    metavar="CONDITION",
-    help="Only runs with FIELD=VALUE; also !=, <, <=, >, >=, ~ (contains) and !~. Repeatable.",
-)
+@where.selecting_runs
 @click.option("--cells", is_flag=True, help="The cells of paths too; files other than tables have them all.")
 @click.option("--all", is_flag=True, help="Older measurements of the same runs too.")
 @click.option("--limit", type=Converted(values.COUNT), help="At most so many runs, the newest.")
@@ -93,6 +76,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:
         _show(given)
 
 
+command.add_command(export)
 command.add_command(merge)
 
 
@@ -122,13 +106,13 @@ def _show(given: Mapping[str, Any]) -> None:
     form, added = formats.chosen(named, target, registry), registry.report_formats
     cells = given["cells"] or form not in formats.OF_RUNS
     with StoreReader(given["store"]) as store:
-        rows = (row for row in store.rows() if (cells or not is_cell(row.record)) and _selected(row.record, given))
-        numbers, older = newest(rows, lambda record: _meets(record, given), every=given["all"])
+        rows = (row for row in store.rows() if (cells or not is_cell(row.record)) and where.selected(row.record, given))
+        numbers, older = newest(rows, lambda record: where.meets(record, given), every=given["all"])
         numbers = numbers[: given["limit"]]
         for sentence in store.damaged.values():
             say(f"note: {sentence}")
         if not numbers:
-            say(_nothing(given))
+            say(where.nothing(given))
         if form in files.WRITERS:
             output.deliver(lambda file: files.WRITERS[form](store.at(numbers), file), target)
             return
@@ -154,7 +138,7 @@ def _delete(given: Mapping[str, Any]) -> None:
         for sentence in reader.damaged.values():
             say(f"note: {sentence}")
     if not doomed:
-        say(_nothing(given))
+        say(where.nothing(given))
         return
     solvers = ", ".join(f"{name} ({count:,})" for name, count in Counter(row[3] for row in doomed).most_common())
     rows = f"{len(doomed):,} row{'' if len(doomed) == 1 else 's'} of {solvers}"
@@ -178,30 +162,6 @@ def _doomed(reader: StoreReader, given: Mapping[str, Any]) -> list[tuple[int, st
     for row in reader.rows():
         key, _, measured_at, _ = row.content
         entry = (row.number, key, measured_at, str(row.record.get("solver")))
-        (doomed if _selected(row.record, given) and _meets(row.record, given) else others).append(entry)
+        (doomed if where.selected(row.record, given) and where.meets(row.record, given) else others).append(entry)
     paths = {(key, measured_at) for _, key, measured_at, _ in doomed}
     return doomed + [row for row in others if (row[1].rpartition("/")[0], row[2]) in paths]
-
-
-def _meets(record: Record, given: Mapping[str, Any]) -> bool:
-    """Return whether a run meets the conditions of --where."""
-    return all(condition.fits(record) for condition in given["where"])
-
-
-def _nothing(given: Mapping[str, Any]) -> str:
-    """Return the note on a selection that no run of the store meets."""
-    parts = [f"--{name} {','.join(given[name])}" for name in ("plugins", "datasets") if given[name]]
-    parts += [f"--where '{condition.text}'" for condition in given["where"]]
-    if not parts:
-        return "note: the store has no runs yet; `harness compare` measures some."
-    return f"note: no run fits {' '.join(parts)}; `harness results` shows all runs."
-
-
-def _selected(record: Record, given: Mapping[str, Any]) -> bool:
-    """Return whether --plugins and --datasets name the solver and the data set of a run."""
-    solver, label, plugin, dataset = (str(record.get(name)) for name in ("solver", "label", "plugin", "dataset"))
-    texts = {"plugins": (label, solver, plugin, f"{plugin}/{solver}"), "datasets": (dataset, dataset.partition("[")[0])}
-    return all(
-        given[option] is None or any(where.matches(text, pattern) for pattern in given[option] for text in of)
-        for option, of in texts.items()
-    )

@@ -11,10 +11,15 @@ import fnmatch
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import click
+
+from harness.call import values
+from harness.cli import options
+from harness.cli.options import Converted
 from harness.measure.outcome import Status
 from harness.run.record import COLUMNS, TYPES
 from harness.support import selection
@@ -119,3 +124,59 @@ def _is_number(text: str) -> bool:
     with contextlib.suppress(ValueError):
         return math.isfinite(float(text))
     return False
+
+
+# -- the runs that a command selects ---------------------------------------------------------------------------
+
+
+def _conditions(_ctx: click.Context, _option: click.Parameter, given: Sequence[str]) -> list[Condition]:
+    return [condition(text) for text in given]
+
+
+_SELECTING = [
+    click.option("--store", **options.STORE),
+    click.option(
+        "--plugins",
+        type=Converted(values.LABELS),
+        help="Only these plugins, solvers or labels; * and ? stand for any letters.",
+    ),
+    click.option("--datasets", type=Converted(values.LABELS), help="Only these data sets; * and ? too."),
+    click.option(
+        "--where",
+        multiple=True,
+        callback=_conditions,
+        metavar="CONDITION",
+        help="Only runs with FIELD=VALUE; also !=, <, <=, >, >=, ~ (contains) and !~. Repeatable.",
+    ),
+]
+
+
+def selecting_runs(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that name a store and select runs of it; a decorator of a command."""
+    for option in reversed(_SELECTING):
+        command = option(command)
+    return command
+
+
+def meets(record: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
+    """Return whether a run meets the conditions of --where."""
+    return all(condition.fits(record) for condition in given["where"])
+
+
+def nothing(given: Mapping[str, Any]) -> str:
+    """Return the note on a selection that no run of the store meets."""
+    parts = [f"--{name} {','.join(given[name])}" for name in ("plugins", "datasets") if given[name]]
+    parts += [f"--where '{condition.text}'" for condition in given["where"]]
+    if not parts:
+        return "note: the store has no runs yet; `harness compare` measures some."
+    return f"note: no run fits {' '.join(parts)}; `harness results` shows all runs."
+
+
+def selected(record: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
+    """Return whether --plugins and --datasets name the solver and the data set of a run."""
+    solver, label, plugin, dataset = (str(record.get(name)) for name in ("solver", "label", "plugin", "dataset"))
+    texts = {"plugins": (label, solver, plugin, f"{plugin}/{solver}"), "datasets": (dataset, dataset.partition("[")[0])}
+    return all(
+        given[option] is None or any(matches(text, pattern) for pattern in given[option] for text in of)
+        for option, of in texts.items()
+    )

@@ -30,6 +30,7 @@ FORMATS = {
     "json": "Every record with all its fields, a list of objects.",
     "csv": "Every record, a line each; nested fields are JSON.",
     "markdown": "The table, for pages and issues.",
+    "latex": "The table, for papers: booktabs, with BibTeX entries of the solvers.",
     "parquet": "Every record, for data frames; a binary file.",
 }
 """The report formats of the host, and what each is: a plugin's has another name."""

@@ -69,6 +69,7 @@ def notes(groups: Sequence[Group]) -> list[str]:
         *(f"no core ratio: {each['reason'].rstrip('.')}." for row in rows for each in row.said("core_set") if each.get("reason")),
         *_loose(groups),
         *of_machines(records),
+        *of_code(records),
         *of_reuse(records),
     ]  # fmt: skip
     return list(dict.fromkeys(" ".join(note.split()) for note in found))
@@ -158,6 +159,14 @@ def of_machines(records: Sequence[Record]) -> Iterable[str]:
         facts = [(each[:6], known.get(each, {})) for each in classes]
         about = [f"{at} ({on.get('declared') or on.get('processor')}, {on.get('cores')} cores)" for at, on in facts]
         yield f"{len(classes)} classes of machines: {', '.join(about)}. Runs are compared within one."
+
+
+def of_code(records: Sequence[Record]) -> Iterable[str]:
+    """Yield with which versions of the harness's own code rows were measured, if with several."""
+    codes = dict.fromkeys(code for record in records if (code := (record.get("sources") or {}).get("harness")))
+    if len(codes) > 1:
+        known = ", ".join(str(code)[:6] for code in codes)
+        yield f"Rows were measured with {len(codes)} versions of the harness's code ({known}). Compare within one."
 
 
 def of_reuse(records: Sequence[Record]) -> Iterable[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.registry.hookspecs import FORMATS
-from harness.report import files, table
+from harness.report import files, latex, table
 from harness.report.layout import Cell
 from harness.run.record import Record
 from harness.support import faults
@@ -20,9 +20,10 @@ from harness.support.printable import plain
 if TYPE_CHECKING:
     from harness.registry.discovery import Registry
 
-OF_RUNS = ("table", "markdown")  # show a path as one line, unless its cells are wanted
+OF_RUNS = ("table", "markdown", "latex")  # show a path as one line, unless its cells are wanted
 _SUFFIXES = {
-    ".txt": "table", ".json": "json", ".csv": "csv", ".md": "markdown", ".markdown": "markdown", ".parquet": "parquet"
+    ".txt": "table", ".json": "json", ".csv": "csv", ".md": "markdown", ".markdown": "markdown", ".parquet": "parquet",
+    ".tex": "latex",
 }  # fmt: skip
 _BLOCKS = {
     "heading": "### {}", "note": "- {}", "explanation": "- {}", "space": "", "failure": "**{}**\n", "answer": "**{}**\n",
@@ -79,8 +80,7 @@ def render(
     if name in files.WRITERS:
         content = files.content(name, records)
         return content if name == "parquet" else content.decode()
-    text = _markdown if name == "markdown" else table.render
-    return text(records, command=command, **options)
+    return _TEXTS[name](records, command=command, **options)
 
 
 def _plugin_text(name: str, renderer: Renderer, records: Sequence[Record], command: str) -> str:
@@ -117,3 +117,6 @@ def _marked(cell: Cell) -> str:
 def _escaped(text: str) -> str:
     """Return a text that is not read as markup: a cell stays one cell."""
     return " ".join(_MARKUP.sub(r"\\\g<0>", plain(text)).split())
+
+
+_TEXTS: dict[str, Callable[..., str]] = {"table": table.render, "markdown": _markdown, "latex": latex.render}

@@ -7,6 +7,7 @@ that ended with a model (`MEASURED`). Failed runs are counted, never left out.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -360,9 +361,11 @@ def grouped(records: Sequence[Record]) -> list[Group]:
         homes = [group for group in groups.values() if group.dataset == dataset]
         home = next((group for group in homes if group.kernel == kernel), homes[0] if homes and not kernel else None)
         (home or groups.setdefault((dataset, kernel, ""), Group(dataset, kernel))).rows.append(row)
+    codes = {_code(row) for group in groups.values() for row in group.rows}
+    mixed = {solver for solver, count in Counter(code[:2] for code in codes).items() if count > 1}
     for group in groups.values():
         order = list(dict.fromkeys(row.problem for row in group.rows))
-        group.rows = _distinguished(sorted(group.rows, key=lambda row: order.index(row.problem)))
+        group.rows = _distinguished(sorted(group.rows, key=lambda row: order.index(row.problem)), mixed)
     count_comparisons(groups.values())
     # data sets in their first order, the kernels of one data set together
     datasets = list(dict.fromkeys(group.dataset for group in groups.values()))
@@ -393,16 +396,29 @@ def _home(row: Row) -> tuple[str, str]:
     return str(row.first.get("dataset") or "?"), ", ".join(filter(None, (kernel, _grid_text(row.first))))
 
 
-def _distinguished(rows: list[Row]) -> list[Row]:
-    """Return the rows, those of the same solver on the same problem with the settings in which they differ, else their code."""
-    for texts in (_settings, lambda twins: list(map(_code, twins))):
-        twins: dict[tuple[str, str], list[Row]] = {}
-        for row in rows:
-            twins.setdefault((row.name, row.problem), []).append(row)
-        added = {id(row): text for members in twins.values() if len(set(found := texts(members))) > 1
-                 for row, text in zip(members, found, strict=True)}  # fmt: skip
-        rows = [replace(row, setting=", ".join(filter(None, (row.setting, added.get(id(row)))))) for row in rows]
-    return rows
+def _distinguished(rows: Sequence[Row], mixed: Collection[tuple[str, ...]]) -> list[Row]:
+    """Return the rows with what tells them from others of the same solver on the same problem: settings, code, versions, data.
+
+    mixed : plugin and name of each solver of whose code the report has several versions; each of its rows has its own
+    """
+    rows = _with_texts(rows, _settings)
+    marked = [code if (code := _code(row))[:2] in mixed else ("", "", "") for row in rows]
+    rows = [_added(row, f"code {code[:6]}" * bool(code)) for row, (*_, code) in zip(rows, marked, strict=True)]
+    return _with_texts(_with_texts(rows, _versions), _data)
+
+
+def _with_texts(rows: Sequence[Row], texts: Callable[[Sequence[Row]], list[str]]) -> list[Row]:
+    """Return the rows, those of the same name on the same problem with their texts if these differ."""
+    twins: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        twins.setdefault((row.name, row.problem), []).append(row)
+    added = {id(row): text for members in twins.values() if len(set(found := texts(members))) > 1
+             for row, text in zip(members, found, strict=True)}  # fmt: skip
+    return [_added(row, added.get(id(row), "")) for row in rows]
+
+
+def _added(row: Row, text: str) -> Row:
+    return replace(row, setting=", ".join(filter(None, (row.setting, text))))
 
 
 def _settings(twins: Sequence[Row]) -> list[str]:
@@ -411,10 +427,21 @@ def _settings(twins: Sequence[Row]) -> list[str]:
     return [settings_text(row.first, names) for row in twins]
 
 
-def _code(row: Row) -> str:
-    """Return what tells one version of a row's code from another; empty if it is not known."""
-    known = row.first.get("code_sha256")
-    return f"code {known[:6]}" if known else ""
+def _code(row: Row) -> tuple[str, ...]:
+    """Return plugin, name and the hash of the code of a row's solver; the latter is empty if it is not known."""
+    return tuple(str(row.first.get(name) or "") for name in ("plugin", "solver", "code_sha256"))
+
+
+def _versions(twins: Sequence[Row]) -> list[str]:
+    """Return for each row the first two libraries whose versions differ, with its versions."""
+    known = [row.first.get("versions") or {} for row in twins]
+    names = [name for name in dict.fromkeys(itertools.chain(*known)) if len({str(of.get(name)) for of in known}) > 1]
+    return [", ".join(f"{name} {of.get(name, '(none)')}" for name in names[:2]) for of in known]
+
+
+def _data(twins: Sequence[Row]) -> list[str]:
+    """Return for each row the beginning of the hash of its data."""
+    return [f"data {str(row.first.get('data_sha256') or '?')[:6]}" for row in twins]
 
 
 def settings_text(record: Record, names: Iterable[str]) -> str:

@@ -19,7 +19,7 @@ from harness.run.dual_bounds import DualBounds, missed_for_want_of_dual
 from harness.run.environments import own_versions
 from harness.run.messages import Event, Progress, Runner, RunsEnded, RunSpec, RunStarted
 from harness.run.plan import Study, key_of_source, plan
-from harness.run.record import COLUMNS, Claims, Record
+from harness.run.record import COLUMNS, MODEL, Claims, Record
 from harness.run.repeats import Repeats
 from harness.run.runner import LocalRunner
 from harness.run.store import Store, StoreReader, default_store
@@ -72,7 +72,11 @@ class Driver:
             self.datasets[key] = load(source, self.study.limits.memory_limit)
             self.reading_seconds[key] = monotonic() - began
         planned = plan(self.study, self.registry, self.datasets)
-        self.specs = [replace(spec, data_sha256=self.datasets[spec.data_key].sha256) for spec in planned]
+        hashes = {key: dataset.sha256 for key, dataset in self.datasets.items()}
+        keep = self.study.keep_models
+        self.specs = [replace(spec, data_sha256=hashes[spec.data_key], keep_model=keep) for spec in planned]
+        self.kept_bytes = 0  # of them, in the store
+        self._contents = [self.study.text.encode()]  # what is stored by its hash together with the next records
         self.records: dict[int, Record] = {}
         self.bounds = DualBounds(self.registry)
         self.failed_hooks: set[tuple[str, str]] = set()  # (plugin, hook)
@@ -180,7 +184,9 @@ class Driver:
                 self.records |= ended
                 for record in ended.values():
                     self.bounds.note(record)
-                store.append(*(record for i, record in ended.items() if i not in known))
+                written = [record for i, record in ended.items() if i not in known]
+                self.kept_bytes += store.append(*written, contents=self._contents)
+                self._contents.clear()
                 for index, record in ended.items():
                     if index not in known:
                         self._call_hooks("harness_run_finished", record=dict(record))
@@ -225,8 +231,14 @@ class Driver:
                 count = (record.get("path") or {}).get("rows") or 0
                 cells = [next(store.of(f"{key}/{number}"), None) for number in range(count)]
                 record.cells = tuple(cell for cell in cells if cell is not None)
-                return record if len(record.cells) == count else None
+                models = not any(map(self._lacks_model, (record, *record.cells)))
+                return record if models and len(record.cells) == count else None
         return None
+
+    def _lacks_model(self, record: Record) -> bool:
+        """Return whether a model is to be kept, and none of this record is."""
+        is_path = "rows" in (record.get("path") or {})  # its cells have the models
+        return self.study.keep_models and record.measured and not is_path and not record.get("model_sha256")
 
     def _compute_key(self, index: int, machine_id: str) -> str:
         """Return the key of a run with this code, versions and data on a class of machines."""
@@ -235,7 +247,7 @@ class Driver:
         code = plugin.fingerprint + plugin.version if plugin is not None else spec.broken_reason
         # paths say where a plugin or a file lies, its content is in the fingerprints
         unlocated = {name: value for name, value in spec.source_parameters.items() if name not in ("path", "test")}
-        return replace(spec, dataset="", plugin_paths=(), source_parameters=unlocated).key(
+        return replace(spec, dataset="", plugin_paths=(), source_parameters=unlocated, keep_model=False).key(
             {
                 "harness": _host_sha256(),
                 "plugin": code,
@@ -273,6 +285,7 @@ class Driver:
         parts += [Record({**facts, **cell, "key": f"{key}/{number}"}) for number, cell in enumerate(outcome.cells)]
         record, *cells = parts if self.study.time_budget else map(_without_budget, parts)
         record.cells = tuple(cells)
+        self._contents += [model for row in (record, *cells) if (model := row.pop(MODEL, None))]
         return record
 
     def _call_hooks(self, hook: str, **arguments: Any) -> None:

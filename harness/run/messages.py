@@ -63,6 +63,7 @@ class RunSpec:
     # program or file that the solver declares, as `Solver.depends_on` has it -> path, sha256 and version
     depends_on: dict[str, dict[str, str]] = field(default_factory=dict)
     label: str = ""  # of the solver, with the parameters that differ from their defaults
+    keep_model: bool = False  # the record comes with the final model, for the store
 
     @property
     def data_key(self) -> str:

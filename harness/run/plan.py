@@ -61,6 +61,7 @@ class Study:
     cold : a path is a run more, which solves its cells one by one from nothing
     executor : what carries the runs to nodes, ``SCHEME://PLACE``; empty: they are this machine's processes
     part : I and N: the I-th of N parts of the runs; see :func:`part_of`
+    keep_models : store the final model of each run, so that its certificate can be verified elsewhere
     """
 
     solvers: list[ConfiguredSolver | BrokenPlugin]
@@ -88,10 +89,16 @@ class Study:
     cold: bool = False
     executor: str = ""
     part: tuple[int, int] = (1, 1)
+    keep_models: bool = False
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of :attr:`text`."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
 
     @functools.cached_property
-    def sha256(self) -> str:
-        """SHA-256 of what is compared: equal for a file, a command line and a call that mean the same.
+    def text(self) -> str:
+        """What is compared, as JSON: equal for a file, a command line and a call that mean the same.
 
         It does not depend on where results and files lie, whether they are measured anew and what is left at its default: an
         option that a later version brings changes no hash.
@@ -107,10 +114,10 @@ class Study:
         parts = {name: value for name, value in values.items() if value != usual[name] and name not in _NOT_HASHED}
         # one way to write a number: 10.0 as 10
         canonical = json.loads(json.dumps(parts, default=str), parse_float=_number)
-        return hashlib.sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest()
+        return json.dumps(canonical, sort_keys=True)
 
 
-_NOT_HASHED = ("store", "fresh", "many", "plugin_paths", "executor", "part")
+_NOT_HASHED = ("store", "fresh", "many", "plugin_paths", "executor", "part", "keep_models")
 
 
 def _solver_part(item: ConfiguredSolver | BrokenPlugin) -> list[Any]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +17,12 @@ import msgspec
 
 from harness.measure.outcome import FAILED, MEASURED, DualBound, Status, StoppedBy
 from harness.run import allowed
+from harness.run.channel import encode
 from harness.run.environments import environment_of
 from harness.run.host_process import Late, Process, WorkerDied, variables
 from harness.run.messages import Certified, Certify, FromProcess, Prepare, Run, RunResult, RunSpec, ToCertify
 from harness.run.path_rows import cell_record, choice, summary
-from harness.run.record import CertifiedFigures, Claims, Record
+from harness.run.record import MODEL, CertifiedFigures, Claims, Record
 from harness.solver.path import Grid
 from harness.support.machine import now
 
@@ -29,6 +31,7 @@ _QUICK_SECONDS = 15.0  # seconds of reading the data up to which a process reads
 _TELL_SECONDS = 1.0  # seconds between two sentences about what is compiled
 _STARTING_SECONDS = 4.0  # seconds in which an import is over, unless the machine is busy
 _CERTIFIER = "harness.run.certifier"
+_MODEL_BYTES = 1 << 29  # bytes of the largest model that is kept
 
 
 class ProcessPool:
@@ -105,7 +108,7 @@ class ProcessPool:
         certified = Certified(CertifiedFigures())
         if solved.model or solved.points:
             certified = self._certified(spec, solved, beginning, bound)
-        return certified_record(claims, certified.figures)
+        return _with_model(certified_record(claims, certified.figures), spec, solved.model, solved.queried)
 
     def _path(self, spec: RunSpec, grid: Grid, ended: RunResult, beginning: float, reading_seconds: float) -> Record:
         """Return a path's summary with the rows of its cells, and that of the chosen one on all training points."""
@@ -117,7 +120,8 @@ class ProcessPool:
             shared = (total / len(finished) for total in (finished[-1].shared_seconds, finished[-1].shared_cpu_seconds))
             point = points[cell.index]
             entries = {"fold": point.fold, **spec.cell_entries(point.values, cell.index)}
-            cells.append(Record(cell_record(run, cell.claims, figures, *shared) | entries))
+            record = Record(cell_record(run, cell.claims, figures, *shared) | entries)
+            cells.append(_with_model(record, spec, cell.model))
         chosen, refit = choice(grid, cells), None
         if chosen:
             refit = self.run(spec.at(chosen["best"]), reading_seconds)
@@ -210,6 +214,17 @@ def _claims_of(error: WorkerDied) -> Claims:
     elif isinstance(error, Late):  # it is the solver's fault, unless it was not its turn yet
         claims.status, claims.stopped_by = Status.TIMEOUT, StoppedBy.TIME if error.running else StoppedBy.KILLED
     return claims
+
+
+def _with_model(record: Record, spec: RunSpec, model: bytes, queried: Sequence[int] = ()) -> Record:
+    """Return a record with its model and the model's hash if models are kept and it was certified."""
+    if spec.keep_model and len(model) > _MODEL_BYTES:
+        fault = f"its model of {len(model) / 1e6:,.0f} MB is not kept; at most {_MODEL_BYTES / 1e6:,.0f} MB are"
+        record["faults"] = [*(record.get("faults") or []), fault]
+    elif spec.keep_model and model and record.measured:
+        record[MODEL] = encode(ToCertify(model, queried=list(queried)))
+        record["model_sha256"] = hashlib.sha256(record[MODEL]).hexdigest()
+    return record
 
 
 def certified_record(claims: Claims, certified: CertifiedFigures) -> Record:

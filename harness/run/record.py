@@ -34,6 +34,8 @@ from harness.measure.outcome import (
 )  # fmt: skip
 from harness.support.printable import clean
 
+MODEL = "model"
+"""Entry of a record on its way to the driver: the encoded `harness.run.messages.ToCertify` of its final model, bytes."""
 MEASURED_AGAIN = "such a run is measured again when the command is repeated"
 
 
@@ -156,6 +158,7 @@ class CertifiedFigures(Ending, kw_only=True, omit_defaults=True):
     figures: A[Entries, "column of the formulation -> its figure, see `harness.Column`"] = None
     columns: A[Entries, "column of the formulation -> its title, unit, meaning, and which end is better"] = None
     trace: A[list[TracePoint] | None, "the run's course: the points of the trace"] = None
+    model_sha256: A[Text, "SHA-256 of the final model, which the store has with --keep-models; None: not kept"] = None
 
     @classmethod
     def of(cls, figures: Mapping[str, Any]) -> CertifiedFigures:

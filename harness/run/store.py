@@ -8,6 +8,9 @@ everything at once.
 Reading changes no row, holds up nobody and is held up by nobody: SQLite keeps a log beside the file. Of a writer that was
 killed it moves the log into the file, as it always does. Where nothing may be written, it reads without.
 
+What is stored by its hash is in a table of its own, compressed and written once: the text of each study, and with
+--keep-models the final models.
+
 Stores of several machines become one by a merge: the same measurement twice (the same key and the same content) is one
 row. All different measurements of a run stay, and the newest stands for the run: of two of the same time that of the
 store named last.
@@ -16,6 +19,7 @@ store named last.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import sqlite3
 import stat
@@ -40,6 +44,10 @@ APPLICATION_ID = 0x53564D48  # "SVMH"
 DAMAGE = (sqlite3.Error, UnicodeDecodeError, MemoryError)  # the latter two of texts and sizes in a damaged file
 _SHAPE = ("id INTEGER", "key TEXT", "status TEXT", "measured_at TEXT", "record TEXT", "checksum INTEGER")
 _INSERT = "INSERT INTO records (key, status, measured_at, record, checksum) VALUES (?, ?, ?, ?, ?)"
+_INSERT_CONTENT = "INSERT OR IGNORE INTO contents (sha256, data) VALUES (?, ?)"
+_UNUSED_CONTENTS = """DELETE FROM contents WHERE sha256 NOT IN (
+    SELECT json_extract(record, '$.' || name) FROM records, (SELECT 'model_sha256' AS name UNION SELECT 'study')
+    WHERE json_valid(record) AND json_extract(record, '$.' || name) IS NOT NULL)"""
 _UNKNOWN = dict.fromkeys(COLUMNS)
 _READER_SECONDS = 5.0  # seconds a reader waits for the moment in which the last writer takes the log away
 _WRITER_SECONDS = 60.0  # seconds a writer waits for the others
@@ -122,6 +130,16 @@ class StoreReader:
     def at(self, numbers: Iterable[int]) -> Iterator[Record]:
         """Yield the records of rows by their numbers; rows that are gone or cannot be read are left out."""
         return (row.record for row in self._rows(numbers))
+
+    def content(self, sha256: str) -> bytes | None:
+        """Return what is stored under a SHA-256: a model, or the text of a study; None if it is not there, or damaged."""
+        if not self._select("SELECT 1 FROM sqlite_master WHERE name = 'contents'"):
+            return None  # an older harness wrote the store
+        for (data,) in self._select("SELECT data FROM contents WHERE sha256 = ?", sha256):
+            with contextlib.suppress(zlib.error, TypeError):
+                content = zlib.decompress(data)
+                return content if hashlib.sha256(content).hexdigest() == sha256 else None
+        return None
 
     def _numbers(self, condition: str, *values: str) -> list[int]:
         """Return the numbers of the rows under a condition; none if they cannot be listed."""
@@ -207,6 +225,7 @@ class Store(StoreReader):
                     "measured_at TEXT NOT NULL, record TEXT NOT NULL, checksum INTEGER NOT NULL)")  # fmt: skip
                 run("CREATE INDEX records_key ON records (key)")
                 run(f"PRAGMA user_version={SCHEMA_VERSION}")
+            run("CREATE TABLE IF NOT EXISTS contents (sha256 TEXT PRIMARY KEY, data BLOB NOT NULL)")
             run(f"PRAGMA application_id={APPLICATION_ID}")
             columns = ", ".join(f"json_extract(record, '$.{name}') AS \"{name}\"" for name in COLUMNS)
             run("DROP VIEW IF EXISTS results")
@@ -254,8 +273,10 @@ class Store(StoreReader):
                 return
         raise NotKept(f"the result store {self.path} was deleted, moved or replaced since it was opened")
 
-    def append(self, *records: Record) -> None:
+    def append(self, *records: Record, contents: Iterable[bytes] = ()) -> int:
         """Commit records, the rows of their cells with them, all or none. They are on disk when this returns.
+
+        contents : what is stored by its SHA-256, see :meth:`content`; return the bytes that they take
 
         Raises
         ------
@@ -264,6 +285,9 @@ class Store(StoreReader):
         rows = (row for record in records for row in (*record.cells, record))
         with self._transaction() as connection:
             connection.executemany(_INSERT, map(_values, rows))
+            hashed = [(hashlib.sha256(content).hexdigest(), zlib.compress(content)) for content in contents]
+            connection.executemany(_INSERT_CONTENT, hashed)
+        return sum(len(data) for _, data in hashed)
 
     def merge(self, sources: Sequence[StoreReader]) -> Merged:
         """Add the rows of the sources, all of them or, where it is killed, none; other writers wait meanwhile.
@@ -284,6 +308,9 @@ class Store(StoreReader):
                         continue
                     merged.added[number] += 1
                     connection.execute(_INSERT, (*row.content, row.check))
+                    for sha256 in (row.record.get("model_sha256"), row.record.get("study")):
+                        if sha256 and (content := source.content(sha256)) is not None:
+                            connection.execute(_INSERT_CONTENT, (sha256, zlib.compress(content)))
                     if present:
                         merged.remeasured.add(row.content[0])
         return merged
@@ -291,7 +318,7 @@ class Store(StoreReader):
     def delete(self, rows: Iterable[tuple[int, str, str]]) -> int:
         """Delete rows by number, key and time of measurement, all of them or none; return how many there were.
 
-        The number alone may be that of another row by now.
+        What no other row refers to by its hash is deleted with them. The number alone may be that of another row by now.
 
         Raises
         ------
@@ -300,7 +327,9 @@ class Store(StoreReader):
         with self._transaction() as connection:
             before = connection.total_changes
             connection.executemany("DELETE FROM records WHERE id = ? AND key = ? AND measured_at = ?", rows)
-            return connection.total_changes - before
+            deleted = connection.total_changes - before
+            connection.execute(_UNUSED_CONTENTS)
+            return deleted
 
 
 def read_results(path: str | Path | None = None) -> pd.DataFrame:

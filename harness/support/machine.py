@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import resource
 import subprocess
 import sys
@@ -90,6 +91,18 @@ def constraints(pid: int) -> dict[str, Any]:
     except OSError:
         return {}
     return {**limits, "niceness": nice, "cores": cores}
+
+
+def git_origin(folder: Path) -> str:
+    """Return the origin of a clone as pip takes it, without a user's password; empty if it has none in the network."""
+    command = ["git", "remote", "get-url", "origin"]
+    try:
+        url = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    url = re.sub(r"^([\w.-]+@[\w.-]+):(?!//)", r"ssh://\1/", url)  # git@host:path
+    url = re.sub(r"^(https?://)[^/@]*@", r"\1", url)
+    return f"git+{url}" if re.match(r"(https?|ssh)://", url) else ""
 
 
 @functools.cache

@@ -56,9 +56,9 @@ def test_files_of_other_suffixes(invoke, stored, tmp_path):
     import pandas as pd
 
     stored({})
-    refused = invoke("results", "--output", str(tmp_path / "x.tex"))
+    refused = invoke("results", "--output", str(tmp_path / "x.doc"))
     assert refused.exit_code == 2
-    assert "--output: the ending .tex means no format; known: .txt, .json, .csv, .md," in refused.stderr
+    assert "--output: the ending .doc means no format; known: .txt, .json, .csv, .md," in refused.stderr
     for table in (["--output", str(tmp_path / "x")], ["--output", str(tmp_path / "x.log"), "--format", "table"]):
         assert invoke("results", *table).exit_code == 0
         assert "1198 x 64" in (tmp_path / table[1]).read_text(), "without a suffix it is the table's"

@@ -1,6 +1,10 @@
 import io
 import json
 import math
+import re
+import shutil
+import subprocess
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -78,3 +82,60 @@ def test_no_text_of_a_csv_is_a_formula(text):
 
 def test_a_label_is_no_link_in_markdown():
     assert "[x](javascript" not in formats.render("markdown", [record("smo", label="[x](javascript:alert(1))")])
+
+
+def test_a_latex_table_is_whole_and_every_solver_in_it_has_an_entry(tmp_path):
+    rows = [
+        record("smo", label=r"smo[a_b\c&d%e#f{g}h~i^j<k>@l]", versions={"svm-harness": "0.2.0"}, git_commit="ab" * 20),
+        record("lasvm", relative_gap=1e-3, seed=1),
+        record("mine", plugin="my_plugin"),
+        failed("qp", "error", "50 % of a_b & c"),
+    ]
+    text = str(formats.render("latex", rows))
+    table, _, bibliography = text.partition("\\endinput\n")
+    for name, count in Counter(re.findall(r"\\begin\{(\w+)\}", table)).items():
+        assert len(re.findall(rf"\\end\{{{name}\}}", table)) == count
+    bare = re.sub(r"\\[\\{}&%#$_]", "", table)
+    assert bare.count("{") == bare.count("}")
+    assert bare.count("$") % 2 == 0
+    assert not re.search(r"[#_%]", bare.removeprefix("% "))
+    assert (
+        r"smo[a\_b\textbackslash{}c\&d\%e\#f\{g\}h\textasciitilde{}i\textasciicircum{}j$<$k$>$\char64{}l]~\cite"
+        in table
+    )
+    assert "@" not in table, "BibTeX would begin an entry there"
+    lines = [line for line in table.splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
+    assert {len(re.findall(r"(?<!\\)&", line)) for line in lines} == {len(re.search(r"tabular\}\{(\w+)", table)[1]) - 1}
+    assert "target 1e-2" in table
+    assert "seeds 0, 1" in table
+    assert "svm-harness 0.2.0, commit ababababab" in table
+    assert "measured 2026-05-01" in table
+    assert set(re.findall(r"\\cite\{(.+?)\}", table)) == set(re.findall(r"^@misc\{(.+?),$", bibliography, re.MULTILINE))
+    assert "author = {Bordes and Ertekin and Weston and Bottou}" in bibliography
+    assert r"solver of the plugin my\_plugin" in bibliography
+    if compiler := shutil.which("pdflatex") or shutil.which("tectonic"):
+        document = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\\input{table}\\end{document}"
+        (tmp_path / "table.tex").write_text(text)
+        (tmp_path / "paper.tex").write_text(document)
+        subprocess.run([compiler, "paper.tex"], cwd=tmp_path, check=True, stdin=subprocess.DEVNULL, capture_output=True)
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "latex"])
+@pytest.mark.parametrize(
+    ("others", "mark"),
+    [
+        ({"code_sha256": "bbbbbbbb", "dataset": "banana"}, "code bbbbbb"),
+        ({"code_sha256": "bbbbbbbb", "target_gap": 1e-4}, "code bbbbbb"),
+        ({"versions": {"a": "2"}}, "a 2"),
+        ({"data_sha256": "ffffffff"}, "data ffffff"),
+        ({"sources": {"harness": "cccccccc"}}, "2 versions of the harness's code (aaaaaa, cccccc)"),
+    ],
+)
+def test_rows_of_different_code_are_marked(form, others, mark):
+    first = {"code_sha256": "aaaaaaaa", "sources": {"harness": "aaaaaaaa"}}
+    same, mixed = (
+        str(formats.render(form, [record(**first), record("fw", **first), record(**{**first, **changes})]))
+        for changes in ({"problem_parameters": {"C": 1.0}}, others)
+    )
+    assert mark in " ".join(mixed.split())
+    assert not re.search(r"code (of|a)|data 0|\ba 1\b", same.partition("\\endinput")[0].replace("kernel's code", ""))

@@ -158,6 +158,13 @@ def test_a_node_that_has_something_else_runs_nothing(planted, sentence, run_on):
     assert executor.closed
 
 
+def test_models_come_back_from_nodes(run_on, tmp_path):
+    records, _ = run_on(Recorded({"good": same}), keep_models=True)
+    with Store(tmp_path / "s.sqlite") as store:
+        assert all(store.content(record["model_sha256"]) for record in records)
+    assert not any("model" in record for record in records), "the records have the hash alone"
+
+
 def test_bytes_that_were_damaged_on_their_way_are_a_row_with_a_sentence(run_on):
     class Damaging(Recorded):
         def _answered(self, on_node, task, name):

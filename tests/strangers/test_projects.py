@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli.main import cli
-from harness.cli.new import KINDS
+from harness.cli.new import KINDS, addresses
 from harness.registry import discovery as registry
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +31,10 @@ def test_a_solver_that_was_just_written_is_loaded_checked_and_listed(tmp_path, m
     assert done.exit_code == 0, done.output
     assert "harness check my-solver" in done.stdout
     workflow = (tmp_path / "my-solver/.github/workflows/ci.yml").read_text()
-    assert "HARNESS: svm-harness # before its first release: svm-harness @ git+https://" in workflow
+    assert f'HARNESS: "{addresses(ROOT)[1] or "svm-harness @ git+https://HOST/PATH/svm-harness"}"' in workflow
+    readme = (tmp_path / "my-solver/README.md").read_text()
+    assert f"pip install {shlex.quote(addresses(ROOT)[0])} -e '.[test]'" in readme
+    assert '\nrequires_harness = ">=' in (tmp_path / "my-solver/my_solver.py").read_text()
     assert "pip install \"$HARNESS\" -e '.[test]'" in workflow
     assert "python-version: ${{ matrix.python }}" in workflow
     file = str(tmp_path / "my-solver" / "my_solver.py")
@@ -39,6 +43,26 @@ def test_a_solver_that_was_just_written_is_loaded_checked_and_listed(tmp_path, m
     assert {each["status"] for each in json.loads(checked.stdout)} == {"passed"}
     listed = CliRunner().invoke(cli, ["list", "solvers", "--plugin-path", file, "--format", "json"])
     assert "my-solver" in [each["name"] for each in json.loads(listed.stdout)]
+
+
+@pytest.mark.parametrize(
+    ("origin", "address"),
+    [
+        (
+            "https://ada:secret@host.example/ada/svm-harness.git",
+            "svm-harness @ git+https://host.example/ada/svm-harness.git",
+        ),
+        ("git@host.example:ada/svm-harness.git", "svm-harness @ git+ssh://git@host.example/ada/svm-harness.git"),
+        ("/mnt/clones/svm-harness", ""),
+        ("", ""),
+    ],
+)
+def test_a_project_names_the_address_of_the_clone_and_no_password(origin, address, tmp_path):
+    (tmp_path / "pyproject.toml").touch()
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    if origin:
+        subprocess.run(["git", "remote", "add", "origin", origin], cwd=tmp_path, check=True)
+    assert addresses(tmp_path) == (address or str(tmp_path), address)
 
 
 @pytest.mark.parametrize(
