@@ -92,20 +92,20 @@ def beside(
     return pd.DataFrame({**found, "runs": groups.size().to_list()}, index=names)
 
 
-def told(claim: Claim) -> str:
+def described(claim: Claim) -> str:
     """Return a claim with its verdict, its criterion and its estimates, as entries of a list."""
     lines = [f"* **{claim.text}** {claim.verdict.capitalize()}.", f"  * Criterion ({claim.whose}): {claim.criterion}."]
-    return "\n".join([*lines, *(f"  * {line}" for line in listed(claim.estimates))])
+    return "\n".join([*lines, *(f"  * {line}" for line in listed(claim.intervals))])
 
 
 def brief(claim: Claim) -> str:
     """Return a claim with its verdict and the ends of its estimates, in a line; the study's page has every set."""
     found = []
-    for aspect in dict.fromkeys(each.aspect for each in claim.estimates):
-        own = sorted((each for each in claim.estimates if each.aspect == aspect), key=lambda each: each.value)
-        held = sum(each.held is True for each in own)
-        ends = own[0].told() if len(own) == 1 else f"{own[0].told()} ... {own[-1].told()}"
-        found.append(f"{aspect + ': ' if aspect else ''}{held} of {len(own)}, {ends}")
+    for aspect in dict.fromkeys(each.aspect for each in claim.intervals):
+        own = sorted((each for each in claim.intervals if each.aspect == aspect), key=lambda each: each.value)
+        met = sum(each.is_met is True for each in own)
+        ends = own[0].text() if len(own) == 1 else f"{own[0].text()} ... {own[-1].text()}"
+        found.append(f"{aspect + ': ' if aspect else ''}{met} of {len(own)}, {ends}")
     return f"* **{claim.verdict.capitalize()}.** {claim.text} {'; '.join(found) or 'No estimate yet'}."
 
 
@@ -162,7 +162,7 @@ def write(study: Study, folder: Path | None = None) -> Path:
     tables = {name: make(results) for name, make in study.tables.items()}
     claims = list(study.claims(results))
     known: dict[str, Any] = {
-        "study": study, "claims": claims, "told": told, "numbers": dict(study.numbers(results)), "drawn": drawn,
+        "study": study, "claims": claims, "described": described, "numbers": dict(study.numbers(results)), "drawn": drawn,
         "tables": {name: markdown(table) for name, table in tables.items()},
         "titles": {name: (make.__doc__ or name).strip().partition("\n")[0].rstrip(".") for name, make in study.tables.items()},
         "provenance": markdown(provenance(results)), "stopped": stopped(study, results), "markdown": markdown,

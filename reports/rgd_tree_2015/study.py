@@ -433,7 +433,7 @@ def claims(results: Results) -> list[Claim]:
         Claim(
             "RGD is more accurate than soft margins and the ramp losses on data with wrong labels (Table 1, figure 4(d)).",
             "points of error more than the best of the three: the whole interval below 0",
-            known(apart, lambda each: each.judged(holds=each.high < 0.0, fails=each.low > 0.0)), "the paper's",
+            known(apart, lambda each: each.at_most(0.0)), "the paper's",
         ),
         Claim(
             "Some node of a tree is nearly optimal with the probability of Theorems 2 and 4.",
@@ -447,7 +447,7 @@ def claims(results: Results) -> list[Claim]:
         Claim(
             "Deeper trees (20 levels, 7 guesses) beat the hinge where 15 % of the labels are flipped.",
             "points of error more than the soft margin's: the whole interval below 0",
-            known(deep, lambda each: each.judged(holds=each.high < 0.0, fails=each.low > 0.0)),
+            known(deep, lambda each: each.at_most(0.0)),
         ),
         Claim(
             "Local solvers of the ramp loss reach its global optimum on small problems.",
