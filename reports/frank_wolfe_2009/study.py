@@ -327,7 +327,7 @@ def claims(results: Results) -> list[Claim]:
         ),
         Claim("It is far smaller than the points.", f"at most {SPARSE:g} of the points at epsilon = 1e-3", share),
         Claim(
-            "Where the core set is small the hull solvers are competitive (section 5 asks for the study).",
+            "Where the core set is small the hull solvers are competitive (section 4 calls for the study).",
             "time of the fastest hull solver of a paper over smo-block's, to one gap, at most 1", _fastest(results, BLOCK,
             sparse=True),
         ),
@@ -350,9 +350,7 @@ def _fastest(results: Results, peer: str, *, sparse: bool = False) -> list[Estim
         theirs = own[own["solver"] == peer].groupby(["session", "seed"])["cpu"].min()
         ours = own[own["solver"].isin(SOLVERS)]
         if ours.empty:
-            found.append(
-                exact(f"{name}, no solver of a paper reaches the gap", np.inf).at_most(1.0)
-            )
+            found.append(exact(f"{name}, no solver of a paper reaches the gap", np.inf).at_most(1.0))
             continue
         best = ours.groupby("solver")["cpu"].median().idxmin()
         pair = (ours[ours["solver"] == best].groupby(["session", "seed"])["cpu"].min() / theirs).dropna()

@@ -1,11 +1,11 @@
 """Estimates with intervals, and what they say of a claim.
 
-The rule for every claim. Each set of the paper's table has an estimate: a mean over paired runs with Student's interval, a geometric
-mean of paired ratios, or a share with the interval of Clopper and Pearson. The intervals of a claim hold together in 95 of 100 cases:
-each has the confidence 1 - 0.05 / their number (Bonferroni). One pair has no interval, but a ratio of times is known to
-a factor of 1.5 or better, as in the tables of ``harness compare``; what nothing random enters is exact. A criterion is a bound that is stated
-beforehand, of accuracy a margin: 'as accurate' means at most 5 % more errors, not that no difference was found. The criterion
-is met on a set if the whole interval is within it, not met if the whole interval is beyond it.
+The rule for every claim. Each set of the paper's table has an estimate: a mean over paired runs with Student's interval, a
+geometric mean of paired ratios, or a share with the interval of Clopper and Pearson. The intervals of a claim hold together in 95
+of 100 cases: each has the confidence 1 - 0.05 / their number (Bonferroni). One pair has no interval, but a ratio of times is known
+to a factor of 1.5 or better, as in the tables of ``harness compare``; what nothing random enters is exact. A criterion is a bound
+that is stated beforehand, of accuracy a margin: 'as accurate' means at most 5 % more errors, not that no difference was found. The
+criterion is met on a set if the whole interval is within it, not met if the whole interval is beyond it.
 
 holds          met on at least half of the sets, and not met on none
 does not hold  not met on at least half of the sets, and met on none
