@@ -243,11 +243,14 @@ def known(
     return [replace(criterion(each), aspect=aspect or each.aspect) for each in found if each is not None]
 
 
-def verdict(estimates: Sequence[Estimate]) -> str:
-    """Return what all estimates of a claim say together, by the rule of this module."""
+def verdict(estimates: Sequence[Estimate], sets: int = 0) -> str:
+    """Return what all estimates of a claim say together, by the rule of this module.
+
+    sets : of the paper's table, where some were not measured
+    """
     aspects = {each.aspect for each in estimates}
     if len(aspects) > 1:
-        words = {verdict([each for each in estimates if each.aspect == aspect]) for aspect in aspects}
+        words = {verdict([each for each in estimates if each.aspect == aspect], sets) for aspect in aspects}
         return next((word for word in _WORST_FIRST if word in words), HOLDS)
     own = [each for each in estimates if not each.degenerate]
     met, failed = (sum(each.is_met is word for each in own) for word in (True, False))
@@ -255,7 +258,7 @@ def verdict(estimates: Sequence[Estimate]) -> str:
         return DEPENDS
     if not any(each.is_tested for each in own):
         return DEGENERATE if len(own) < len(estimates) else UNTESTED
-    if 2 * max(met, failed) < len(own):
+    if 2 * max(met, failed) < max(len(own), sets):
         return UNDECIDED
     return HOLDS if met else FAILS
 

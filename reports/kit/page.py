@@ -105,7 +105,9 @@ def brief(claim: Claim) -> str:
         own = sorted((each for each in claim.intervals if each.aspect == aspect), key=lambda each: each.value)
         met = sum(each.is_met is True for each in own)
         ends = own[0].text() if len(own) == 1 else f"{own[0].text()} ... {own[-1].text()}"
-        found.append(f"{aspect + ': ' if aspect else ''}{met} of {len(own)}, {ends}")
+        number = max(len(own), claim.sets)
+        absent = f" ({number - len(own)} not measured)" if number > len(own) else ""
+        found.append(f"{aspect + ': ' if aspect else ''}{met} of {number}{absent}, {ends}")
     return f"* **{claim.verdict.capitalize()}.** {claim.text} {'; '.join(found) or 'No estimate yet'}."
 
 
@@ -197,6 +199,7 @@ def overview() -> list[Path]:
         "studies": studies, "claims": claims, "brief": brief, "counts": counts,
         "runs": {name: results.table["run"].nunique() for name, results in found.items() if len(results.table)},
         "numbers": {study.name: dict(study.numbers(found[study.name])) for study in studies},
+        "lines": markdown(study_named("side-by-side").tables["lines"](found["side-by-side"])),
         "verdicts": pd.Series([c.verdict for own in claims.values() for c in own]).value_counts().to_dict(),
     }  # fmt: skip
     paths = [ROOT / "README.md", ROOT / "WHAT_WE_LEARNED.md"]

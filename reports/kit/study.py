@@ -44,12 +44,14 @@ class Claim:
     criterion : in words
     estimates : each with its criterion, see `reports.kit.estimates`
     whose : criterion this is, ``the paper's`` or ``ours``
+    sets : of the paper's table, where some were not measured; 0: all were
     """
 
     text: str
     criterion: str
     estimates: Sequence[Estimate]
     whose: str = "ours"
+    sets: int = 0
 
     @property
     def intervals(self) -> list[Estimate]:
@@ -59,7 +61,7 @@ class Claim:
     @property
     def verdict(self) -> str:
         """What the estimates say together, a word of `reports.kit.estimates`."""
-        return verdict(self.intervals)
+        return verdict(self.intervals, self.sets)
 
 
 @dataclass(frozen=True)

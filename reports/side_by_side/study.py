@@ -14,7 +14,7 @@ import pandas as pd
 from scipy import stats
 
 from harness import Status
-from reports.kit.estimates import Estimate, differences, exact, known, ratios, unless_degenerate
+from reports.kit.estimates import Estimate, differences, exact, geometric, known, ratios, unless_degenerate
 from reports.kit.pictures import COLOURS, grid, legend, plt
 from reports.kit.results import Results
 from reports.kit.rows import grouped, pivoted
@@ -244,25 +244,39 @@ def grown(results: Results) -> pd.DataFrame:
 
 
 def profile(results: Results) -> Any:
-    """Draw the performance profile: the share of sets that a solver does within some times the fastest accurate one."""
+    """Draw the share of sets on which a line of work has an accurate solver within some times the fastest one's CPU time."""
     cost = costs(results)
     if cost.empty:
         return None
-    times = cost.div(cost.min(axis=1), axis=0)
+    times = cost.T.groupby(LINE, sort=False).min().T.div(cost.min(axis=1), axis=0)
     figure, axes = plt.subplots(figsize=(8.4, 4.4), layout="constrained")
     tau = np.geomspace(1.0, 1000.0, 400)
     handles = {}
-    for place, solver in enumerate(times.columns):
-        share = [(times[solver] <= each).mean() for each in tau]
-        style = ("-", "--")[place // len(COLOURS)]
-        (handles[solver],) = axes.step(
-            tau, share, style, where="post", color=COLOURS[place % len(COLOURS)], linewidth=1.4
-        )
-    axes.set(xscale="log", ylim=(0, 1), xlabel="times the CPU seconds of the fastest accurate solver",
+    for name, colour in zip(times.columns, COLOURS, strict=False):
+        share = [(times[name] <= each).mean() for each in tau]
+        (handles[name],) = axes.step(tau, share, where="post", color=colour, linewidth=1.6)
+    axes.set(xscale="log", xlim=(1, 1000), ylim=(0, 1), xlabel="times the CPU seconds of the fastest accurate solver",
              ylabel=f"share of {len(times)} sets")  # fmt: skip
     axes.grid(alpha=0.25)
     legend(figure, handles)
     return figure
+
+
+def lines_of_work(results: Results) -> pd.DataFrame:
+    """Lines of work: sets on which one of its solvers is accurate, and the fastest accurate one; its time there over smo-block's"""
+    cost = costs(results)
+    rows = {}
+    for line in dict.fromkeys(LINE[solver] for solver in cost.columns):
+        own = _of_line(cost, line)
+        best, accurate = own.min(axis=1), np.isfinite(own.min(axis=1))
+        times = (best / cost[EXACT])[accurate & np.isfinite(cost[EXACT])]
+        mean = geometric("", times)
+        rows[line] = {
+            "solvers": ", ".join(f"`{solver}`" for solver in own.columns), f"accurate on, of {len(cost)} sets": int(accurate.sum()),
+            "the fastest on": int((accurate & (best == cost.min(axis=1))).sum()),
+            "time over smo-block's (95 %)": "" if mean is None or line == "today" else mean.text().strip(),
+        }  # fmt: skip
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("line of work")
 
 
 def ranked(results: Results) -> Any:
@@ -376,7 +390,14 @@ STUDY = Study(
     title="The five lines of work, and what people use today, on the same data and one clock",
     plan=plan,
     later={"divisions": divisions},
-    tables={"summary": summary, "errors": errors, "seconds": seconds, "choosing": choosing, "grown": grown},
+    tables={
+        "lines": lines_of_work,
+        "summary": summary,
+        "errors": errors,
+        "seconds": seconds,
+        "choosing": choosing,
+        "grown": grown,
+    },
     pictures={"profile": profile, "ranked": ranked, "scaled": scaled},
     claims=claims,
     numbers=numbers,
