@@ -9,6 +9,7 @@ import matplotlib as mpl
 import pandas as pd
 
 mpl.use("agg")
+mpl.rcParams.update({"axes.titlesize": 9, "axes.labelsize": 9, "xtick.labelsize": 7, "ytick.labelsize": 7})  # panels are small
 
 import matplotlib.pyplot as plt
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from harness import Status
 from reports.kit.estimates import Estimate, exact, known, mean_of, share
-from reports.kit.pictures import COLOURS, bars, lines
+from reports.kit.pictures import bars, lines
 from reports.kit.results import Results
 from reports.kit.rows import grouped
 from reports.kit.study import Block, Claim, Study
@@ -329,10 +329,9 @@ def sizes(results: Results) -> Any:
     """Draw the rounds over r, of runs that ended."""
     runs = results.finished(results.every, "small")
     runs = runs[_ended(runs)].assign(r=lambda each: each["solver"].str.extract(r"r=(\d+)")[0].astype(float))
-    colours = dict.fromkeys(runs["solver"].str.split("[").str[0], COLOURS[0])
-    runs = runs.assign(solver=runs["solver"].str.split("[").str[0])
+    runs = runs.assign(solver="runs that ended")
     how = {"style": ".-", "xscale": "log", "yscale": "log", "xlabel": "r, points in a sample", "ylabel": "rounds"}
-    return lines(runs, "r", "info.rounds", colours=colours, columns=3, **how)
+    return lines(runs, "r", "info.rounds", columns=3, **how)
 
 
 def dimensions(results: Results) -> Any:
