@@ -5,7 +5,8 @@ improves puts others wrong. A solver that minimises over all free variables toge
 computes its kernel values anew, and from the online coefficients it would take longer than REPROCESS does as a rule:
 whoever ends within :data:`LONG` steps a member is never handed over, and the others are nearly sorted by then.
 The partner that gains most to second order takes a pass over all members more. Where the kernel is narrow most pairs have
-much the same curvature and it gains little, so REPROCESS tries both ways to choose a pair after each pause.
+much the same curvature and it gains little, so REPROCESS tries both ways to choose a pair after each pause, unless
+``second_order_from`` is none.
 """
 
 from __future__ import annotations
@@ -39,18 +40,19 @@ def finish(expansion: CandidateSet, options: LASVMOptions) -> Iterator[None]:
     from harness_lasvm.compiled.state import DONE, PAUSED
 
     expansion.now["sweep"] = not options.shrinking
+    is_printed = options.second_order_from is None
     catch_up(expansion.members)
     while True:
         code, gains = PAUSED, [0.0, 0.0]
         # without room for all rows, second order: a row costs more than a look at all members
-        second = expansion.now["rows"] <= expansion.now["top"]
-        for trial in () if second else (False, True, True, False):
+        second = not is_printed and bool(expansion.now["rows"] <= expansion.now["top"])
+        for trial in () if second or is_printed else (False, True, True, False):
             if code == PAUSED:
                 before = float(expansion.now["gained"])
                 code = _reprocess(expansion, options.tau, trial, _TRIAL)
                 gains[trial] += float(expansion.now["gained"]) - before
         if code == PAUSED:
-            second = second or gains[True] >= _SECOND_ORDER_COST * gains[False]
+            second = second or (not is_printed and gains[True] >= _SECOND_ORDER_COST * gains[False])
             code = _reprocess(expansion, options.tau, second, _PAUSE)
         if code == DONE:
             if not expansion.aside:

@@ -31,7 +31,9 @@ class LASVMOptions(Solver):
     shrinking: bool = parameter(True, "set members at their bounds aside during the finishing step")
     delta_max: float | None = parameter(None, "repeat REPROCESS until delta < delta_max; none: once per example", gt=0)
     second_order_from: int | None = parameter(
-        1000, "members of S from which on pairs are chosen to second order online; none: never, as printed", ge=0
+        1000,
+        "members of S from which on pairs are chosen to second order online; none: never, nor in the finishing step",
+        ge=0,
     )
     cache_mb: float | None = parameter(None, "memory for kernel rows, MB of 2^20 bytes; none: the problem's own", gt=0)
     selection: Literal["random", "gradient", "active", "autoactive"] = parameter(

@@ -1,8 +1,21 @@
 """Estimates with intervals, and what they say of a claim.
 
-An interval holds the true value in 95 of 100 cases: of paired differences and of logarithms of paired ratios by Student's t, of
-shares by Clopper and Pearson. One pair has no interval; a single time is known to a factor of 1.5, as in the tables of
-``harness compare``. What nothing random enters is exact.
+The rule for every claim. Each set of the paper's table has an estimate: a mean over paired runs with Student's interval, a
+geometric mean of paired ratios, or a share with the interval of Clopper and Pearson. The intervals of a claim hold together in 95
+of 100 cases: each has the confidence 1 - 0.05 / their number (Bonferroni). One pair has no interval, but a ratio of times is known
+to a factor of 1.5 or better, as in the tables of ``harness compare``; what nothing random enters is exact. A criterion is a bound
+that is stated beforehand, of accuracy a margin: 'as accurate' means at most 5 % more errors, not that no difference was found. The
+criterion is met on a set if the whole interval is within it, not met if the whole interval is beyond it.
+
+holds          met on at least half of the sets, and not met on none
+does not hold  not met on at least half of the sets, and met on none
+depends        met on some sets, not met on others
+undecided      measured, and none of these
+not tested     no set has an interval
+degenerate     the algorithm was not itself on any set, such as one that samples and took all points
+
+A claim of several aspects holds if all do; else it has the first of the words does not hold, depends, undecided, not tested and
+degenerate that one of its aspects has.
 """
 
 from __future__ import annotations
@@ -10,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -17,54 +31,136 @@ from scipy import stats
 
 from reports.kit.rows import grouped
 
-HOLDS, FAILS, DEPENDS, UNTESTED = "holds", "does not hold", "depends", "not tested"
+HOLDS, FAILS, DEPENDS = "holds", "does not hold", "depends"
+UNDECIDED, UNTESTED, DEGENERATE = "undecided", "not tested", "degenerate"
+_WORST_FIRST = (FAILS, DEPENDS, UNDECIDED, UNTESTED, DEGENERATE)
 CLOCKS = ("cpu", "seconds")
 ONE_RUN = 1.5  # factor to which a single time is known
-_LEVEL = 0.95
-_FULLY = 9  # so many estimates are told one by one; of more the least and the largest
+CONFIDENCE = 0.95  # of all intervals of a claim together
+AS_ACCURATE = 0.05  # more errors that still count as the same accuracy, as a share of the other's
+_LISTED = 9  # estimates of one kind that are listed one by one; of more the least and the largest are
+
+
+class Interval(Protocol):
+    """The interval of an estimate."""
+
+    def ends(self, confidence: float) -> tuple[float, float]:
+        """Return the low and the high end at a confidence level in (0, 1)."""
+
+
+@dataclass(frozen=True)
+class Exact:
+    """A value that nothing random entered."""
+
+    value: float
+
+    def ends(self, confidence: float) -> tuple[float, float]:
+        return self.value, self.value
+
+
+@dataclass(frozen=True)
+class Student:
+    """Student's interval of a mean.
+
+    error : standard error of the mean; NaN of one value
+    most : largest half width that is known beforehand; infinite: none is
+    is_log : the values are logarithms, and the ends are those of their exponentials
+    """
+
+    mean: float
+    error: float
+    n: int
+    most: float = math.inf
+    is_log: bool = False
+
+    def ends(self, confidence: float) -> tuple[float, float]:
+        half = float(stats.t.ppf(0.5 + confidence / 2, self.n - 1)) * self.error if self.n > 1 else math.inf
+        half = min(half, self.most)
+        ends = self.mean - half, self.mean + half
+        return (math.exp(ends[0]), math.exp(ends[1])) if self.is_log else ends
+
+
+@dataclass(frozen=True)
+class Binomial:
+    """Clopper and Pearson's interval of a share."""
+
+    hits: int
+    tries: int
+
+    def ends(self, confidence: float) -> tuple[float, float]:
+        found = stats.binomtest(self.hits, self.tries).proportion_ci(confidence)
+        return float(found.low), float(found.high)
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure of one set, with its interval; ``low`` and ``high`` are NaN where there is none.
+    """A figure of one set, with its interval.
 
     runs : pairs, or tries, behind it; 0: it is exact
-    held : whether the claim's criterion holds there; None: the interval says neither
+    least, most : the criterion of its claim, the range in which the figure must be
     aspect : of a claim that says several things at once
+    confidence : of its interval
+    degenerate : why its runs say nothing of the algorithm, in a few words; empty: they do
     """
 
     name: str
     value: float
-    low: float
-    high: float
+    interval: Interval
     runs: int
     form: str = ".3g"
-    held: bool | None = None
+    least: float = -math.inf
+    most: float = math.inf
     aspect: str = ""
+    confidence: float = CONFIDENCE
+    degenerate: str = ""
 
-    def judged(self, *, holds: bool, fails: bool) -> Estimate:
-        """Return the estimate with what its interval says of a criterion."""
-        return replace(self, held=True if holds else False if fails else None)
+    @property
+    def low(self) -> float:
+        """The low end of the interval; minus infinity, or 0 of a ratio, if there is none."""
+        return self.interval.ends(self.confidence)[0]
+
+    @property
+    def high(self) -> float:
+        """The high end of the interval; infinity if there is none."""
+        return self.interval.ends(self.confidence)[1]
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether it has an interval and its runs are those of the algorithm."""
+        return self.has_interval and not self.degenerate
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether it is exact or its interval is bounded."""
+        return self.runs == 0 or math.isfinite(self.high)
+
+    @property
+    def is_met(self) -> bool | None:
+        """Whether the criterion is met; None: the interval says neither, or there is none."""
+        if not self.is_tested:
+            return None
+        if self.least <= self.low and self.high <= self.most:
+            return True
+        return False if self.low > self.most or self.high < self.least else None
 
     def at_most(self, limit: float) -> Estimate:
-        """Judge that the value is at most ``limit``: it is if the whole interval is, it is not if the whole one is above."""
-        return self.judged(holds=self.high <= limit, fails=self.low > limit)
+        """Return the estimate with the criterion that it is at most ``limit``."""
+        return replace(self, most=limit)
 
     def at_least(self, limit: float) -> Estimate:
-        """Judge that the value is at least ``limit``."""
-        return self.judged(holds=self.low >= limit, fails=self.high < limit)
+        """Return the estimate with the criterion that it is at least ``limit``."""
+        return replace(self, least=limit)
 
-    def as_accurate(self, error: float, margin: float = 0.05) -> Estimate:
-        """Judge a difference of errors: the interval holds 0, or less, and ends below ``margin`` of the other's ``error``."""
-        return self.judged(holds=self.low <= 0.0 and self.high <= margin * error, fails=self.low > 0.0)
+    def as_accurate(self, error: float) -> Estimate:
+        """Return a difference of errors with the criterion that it is at most the margin of the other's ``error``."""
+        return self.at_most(AS_ACCURATE * error)
 
-    def told(self) -> str:
+    def text(self) -> str:
         """Return name, value and interval."""
         value, low, high = (f"{each:{self.form}}" for each in (self.value, self.low, self.high))
-        if not self.runs:
-            return f"{self.name} {value}"
-        interval = f"{low} to {high}" if math.isfinite(self.low) else ""
-        return f"{self.name} {value} ({'; '.join(filter(None, [interval, 'one run' if self.runs == 1 else '']))})"
+        notes = [f"{low} to {high}"] if self.runs and self.has_interval else []
+        notes += ["one run"] * (self.runs == 1) + [self.degenerate] * bool(self.degenerate)
+        return f"{self.name} {value} ({'; '.join(notes)})" if notes else f"{self.name} {value}"
 
 
 def mean_of(name: str, values: Iterable[float], form: str = "+.2f") -> Estimate | None:
@@ -72,33 +168,28 @@ def mean_of(name: str, values: Iterable[float], form: str = "+.2f") -> Estimate 
     found = np.asarray([value for value in values if math.isfinite(value)])
     if not len(found):
         return None
-    n, middle = len(found), float(found.mean())
-    half = float(stats.t.ppf(0.5 + _LEVEL / 2, n - 1) * found.std(ddof=1) / math.sqrt(n)) if n > 1 else math.nan
-    return Estimate(name, middle, middle - half, middle + half, n, form)
+    n, mean = len(found), float(found.mean())
+    error = float(found.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
+    return Estimate(name, mean, Student(mean, error, n), n, form)
 
 
-def geometric(name: str, ratios: Iterable[float], *, single: bool = False) -> Estimate | None:
-    """Return the geometric mean of ratios; single: one of them alone is a ratio of times, known to a factor."""
-    logs = mean_of(name, [math.log(each) for each in ratios if each > 0.0])
-    if logs is None:
+def geometric(name: str, ratios: Iterable[float], *, timed: bool = False) -> Estimate | None:
+    """Return the geometric mean of ratios; timed: they are of times, whose interval is never wider than that of a single one."""
+    logs = mean_of(name, [math.log(each) for each in ratios if each > 0.0], ".3g")
+    if logs is None or not isinstance(logs.interval, Student):
         return None
-    value, low, high = (math.exp(each) for each in (logs.value, logs.low, logs.high))
-    if logs.runs == 1 and single:
-        low, high = value / ONE_RUN, value * ONE_RUN
-    return Estimate(name, value, low, high, logs.runs)
+    interval = replace(logs.interval, is_log=True, most=math.log(ONE_RUN) if timed else math.inf)
+    return replace(logs, value=math.exp(logs.value), interval=interval)
 
 
 def share(name: str, hits: int, tries: int) -> Estimate | None:
     """Return the share of tries that hit, with the interval of Clopper and Pearson; None of no tries."""
-    if not tries:
-        return None
-    found = stats.binomtest(hits, tries).proportion_ci(_LEVEL)
-    return Estimate(name, hits / tries, float(found.low), float(found.high), tries, ".2f")
+    return Estimate(name, hits / tries, Binomial(hits, tries), tries, ".2f") if tries else None
 
 
 def exact(name: str, value: float, form: str = ".3g") -> Estimate:
     """Return a figure that nothing random entered."""
-    return Estimate(name, value, value, value, 0, form)
+    return Estimate(name, value, Exact(value), 0, form)
 
 
 def pairs(runs: pd.DataFrame, first: str, second: str, quantity: str) -> pd.DataFrame:
@@ -130,47 +221,77 @@ def ratios(runs: pd.DataFrame, first: str, second: str, quantity: str) -> list[E
     """Return, for each set, how many times as much of a quantity the first solver has, the geometric mean over the pairs."""
     found = pairs(runs, first, second, quantity)
     return known(
-        geometric(str(name), own[f"{quantity}_x"] / own[f"{quantity}_y"], single=quantity in CLOCKS)
+        geometric(str(name), own[f"{quantity}_x"] / own[f"{quantity}_y"], timed=quantity in CLOCKS)
         for name, own in found.groupby("set", sort=False)
     )
 
 
+def unless_degenerate(estimates: Iterable[Estimate], runs: pd.DataFrame, sampler: str) -> list[Estimate]:
+    """Return the estimates, those of sets on which a solver that samples never did so marked as degenerate.
+
+    It samples in a run where ``info.r`` points are fewer than all of them, and there is more than one round.
+    """
+    own = runs[runs["solver"] == sampler]
+    own = own[(own["info.r"] < own["n_train"]) & (own["info.rounds"] > 1)]
+    return [each if each.name in set(own["set"]) else replace(each, degenerate="took all points") for each in estimates]
+
+
 def known(
-    found: Iterable[Estimate | None], judge: Callable[[Estimate], Estimate] = lambda each: each, aspect: str = ""
+    found: Iterable[Estimate | None], criterion: Callable[[Estimate], Estimate] = lambda each: each, aspect: str = ""
 ) -> list[Estimate]:
-    """Return the estimates that there are, each judged; ``aspect`` : of the claim."""
-    return [replace(judge(each), aspect=aspect or each.aspect) for each in found if each is not None]
+    """Return the estimates that there are, each with its criterion; ``aspect`` : of the claim."""
+    return [replace(criterion(each), aspect=aspect or each.aspect) for each in found if each is not None]
 
 
-def verdict(estimates: Sequence[Estimate]) -> str:
-    """Return what all estimates of a claim say together: each of its aspects must hold."""
+def verdict(estimates: Sequence[Estimate], sets: int = 0) -> str:
+    """Return what all estimates of a claim say together, by the rule of this module.
+
+    sets : of the paper's table, where some were not measured
+    """
     aspects = {each.aspect for each in estimates}
     if len(aspects) > 1:
-        found = [verdict([each for each in estimates if each.aspect == aspect]) for aspect in aspects]
-        return next((word for word in (FAILS, DEPENDS, UNTESTED) if word in found), HOLDS)
-    held, failed = (sum(each.held is word for each in estimates) for word in (True, False))
-    if held and failed:
+        words = {verdict([each for each in estimates if each.aspect == aspect], sets) for aspect in aspects}
+        return next((word for word in _WORST_FIRST if word in words), HOLDS)
+    own = [each for each in estimates if not each.degenerate]
+    met, failed = (sum(each.is_met is word for each in own) for word in (True, False))
+    if met and failed:
         return DEPENDS
-    if failed:
-        return FAILS
-    return HOLDS if held and 2 * held >= len(estimates) else UNTESTED
+    if not any(each.is_tested for each in own):
+        return DEGENERATE if len(own) < len(estimates) else UNTESTED
+    if 2 * max(met, failed) < max(len(own), sets):
+        return UNDECIDED
+    return HOLDS if met else FAILS
+
+
+def together(estimates: Sequence[Estimate]) -> list[Estimate]:
+    """Return the estimates of a claim with intervals that hold together at `CONFIDENCE`, by Bonferroni's correction."""
+    number = sum(each.runs > 1 and not each.degenerate for each in estimates)
+    return [replace(each, confidence=1.0 - (1.0 - CONFIDENCE) / max(1, number)) for each in estimates]
 
 
 def listed(estimates: Sequence[Estimate]) -> list[str]:
-    """Return a line for the estimates of each aspect and kind: where it holds, where not, where the interval says neither."""
+    """Return a line for the estimates of each aspect and kind: criterion met, not met, undecided, without an interval, degenerate."""
     lines = []
     for aspect in dict.fromkeys(each.aspect for each in estimates):
         own = [each for each in estimates if each.aspect == aspect]
-        for held, word in ((True, "holds"), (False, "does not hold"), (None, "undecided")):
-            found = [each for each in own if each.held is held]
+        kinds = [_kind(each) for each in own]
+        for kind in ("met", "not met", UNDECIDED, "no interval", DEGENERATE):
+            found = [each for each, of in zip(own, kinds, strict=True) if of == kind]
             if found:
-                where = f"{aspect}: {word}" if aspect else word[0].upper() + word[1:]
-                lines.append(f"{where} on {len(found)} of {len(own)}: {_told(found)}.")
+                start = f"{aspect}: {kind}" if aspect else kind.capitalize()
+                lines.append(f"{start} on {len(found)} of {len(own)}: {_ends(found)}.")
     return lines
 
 
-def _told(found: Sequence[Estimate]) -> str:
-    if len(found) <= _FULLY:
-        return "; ".join(each.told() for each in found)
+def _kind(estimate: Estimate) -> str:
+    if estimate.degenerate:
+        return DEGENERATE
+    kinds = {True: "met", False: "not met", None: UNDECIDED}
+    return kinds[estimate.is_met] if estimate.is_tested else "no interval"
+
+
+def _ends(found: Sequence[Estimate]) -> str:
+    if len(found) <= _LISTED:
+        return "; ".join(each.text() for each in found)
     least, most = (over(found, key=lambda each: each.value) for over in (min, max))
-    return f"from {least.told()} to {most.told()}"
+    return f"from {least.text()} to {most.text()}"

@@ -92,20 +92,22 @@ def beside(
     return pd.DataFrame({**found, "runs": groups.size().to_list()}, index=names)
 
 
-def told(claim: Claim) -> str:
+def described(claim: Claim) -> str:
     """Return a claim with its verdict, its criterion and its estimates, as entries of a list."""
     lines = [f"* **{claim.text}** {claim.verdict.capitalize()}.", f"  * Criterion ({claim.whose}): {claim.criterion}."]
-    return "\n".join([*lines, *(f"  * {line}" for line in listed(claim.estimates))])
+    return "\n".join([*lines, *(f"  * {line}" for line in listed(claim.intervals))])
 
 
 def brief(claim: Claim) -> str:
     """Return a claim with its verdict and the ends of its estimates, in a line; the study's page has every set."""
     found = []
-    for aspect in dict.fromkeys(each.aspect for each in claim.estimates):
-        own = sorted((each for each in claim.estimates if each.aspect == aspect), key=lambda each: each.value)
-        held = sum(each.held is True for each in own)
-        ends = own[0].told() if len(own) == 1 else f"{own[0].told()} ... {own[-1].told()}"
-        found.append(f"{aspect + ': ' if aspect else ''}{held} of {len(own)}, {ends}")
+    for aspect in dict.fromkeys(each.aspect for each in claim.intervals):
+        own = sorted((each for each in claim.intervals if each.aspect == aspect), key=lambda each: each.value)
+        met = sum(each.is_met is True for each in own)
+        ends = own[0].text() if len(own) == 1 else f"{own[0].text()} ... {own[-1].text()}"
+        number = max(len(own), claim.sets)
+        absent = f" ({number - len(own)} not measured)" if number > len(own) else ""
+        found.append(f"{aspect + ': ' if aspect else ''}{met} of {number}{absent}, {ends}")
     return f"* **{claim.verdict.capitalize()}.** {claim.text} {'; '.join(found) or 'No estimate yet'}."
 
 
@@ -162,7 +164,7 @@ def write(study: Study, folder: Path | None = None) -> Path:
     tables = {name: make(results) for name, make in study.tables.items()}
     claims = list(study.claims(results))
     known: dict[str, Any] = {
-        "study": study, "claims": claims, "told": told, "numbers": dict(study.numbers(results)), "drawn": drawn,
+        "study": study, "claims": claims, "described": described, "numbers": dict(study.numbers(results)), "drawn": drawn,
         "tables": {name: markdown(table) for name, table in tables.items()},
         "titles": {name: (make.__doc__ or name).strip().partition("\n")[0].rstrip(".") for name, make in study.tables.items()},
         "provenance": markdown(provenance(results)), "stopped": stopped(study, results), "markdown": markdown,
@@ -197,6 +199,7 @@ def overview() -> list[Path]:
         "studies": studies, "claims": claims, "brief": brief, "counts": counts,
         "runs": {name: results.table["run"].nunique() for name, results in found.items() if len(results.table)},
         "numbers": {study.name: dict(study.numbers(found[study.name])) for study in studies},
+        "lines": markdown(study_named("side-by-side").tables["lines"](found["side-by-side"])),
         "verdicts": pd.Series([c.verdict for own in claims.values() for c in own]).value_counts().to_dict(),
     }  # fmt: skip
     paths = [ROOT / "README.md", ROOT / "WHAT_WE_LEARNED.md"]

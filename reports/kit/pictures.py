@@ -18,6 +18,8 @@ from reports.kit.rows import IDENTITY, REPETITION, grouped
 
 __all__ = ["COLOURS", "bars", "grid", "legend", "lines", "plain", "plt"]
 
+# panels are small
+mpl.rcParams.update({"axes.titlesize": 9, "axes.labelsize": 9, "xtick.labelsize": 7, "ytick.labelsize": 7})
 COLOURS = (*pictures.COLOURS, "#999933", "#882255")
 
 

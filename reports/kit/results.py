@@ -40,12 +40,7 @@ class Results:
 
     @cached_property
     def every(self) -> pd.DataFrame:
-        """The newest of all runs, however they ended: a row each, its quantities at its end as columns."""
-        return rows.newest(self.of_all_sessions)
-
-    @cached_property
-    def of_all_sessions(self) -> pd.DataFrame:
-        """As `every`, and the runs that were measured again later: their times are of the session of others."""
+        """All runs, however they ended: a row each, its quantities at its end as columns."""
         of_run = self.table.drop_duplicates("run").set_index("run")[[name for name in rows.OF_RUN if name != "run"]]
         ends = self.table[(self.table["point"] == rows.END) & (self.table["quantity"] != "")]
         wide = ends.pivot_table(index="run", columns="quantity", values="value", aggfunc="first")

@@ -140,12 +140,8 @@ def _typed(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def newest(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return of runs, a row each, the newest of each ``IDENTITY``; old ones did not record the kernel, any is theirs."""
-    others = [runs[name] for name in IDENTITY if name != "kernel"]
-    kernel = runs["kernel"].where(runs["kernel"] != "")
-    known = kernel.fillna(kernel.groupby(others, dropna=False).transform("last")).fillna("")
-    again = runs.assign(kernel=known).sort_values("date", kind="stable").duplicated(IDENTITY, keep="last")
-    return runs[~again.sort_index()]
+    """Return of runs, a row each, the newest of each ``IDENTITY``."""
+    return runs.sort_values("date", kind="stable").drop_duplicates(IDENTITY, keep="last").sort_index()
 
 
 def grouped(
@@ -164,7 +160,7 @@ def grouped(
     there = runs.dropna(subset=key)
     wrong = {f"several runs of one {', '.join(over) or 'key'}": there.duplicated([*key, *over])}
     for name in IDENTITY:
-        if over and name not in (*key, *over, *varying):  # gamma of the data has rounding errors; empty: not recorded
+        if over and name not in (*key, *over, *varying):  # gamma of the data has rounding errors; empty: not of the run
             values = there[name].map("{:.9g}".format) if name in _NUMBERS else there[name].where(there[name] != "")
             wrong[f"several values of {name}"] = values.groupby([there[each] for each in key]).transform("nunique") > 1
     for fault, where in wrong.items():
@@ -192,8 +188,7 @@ def joined(tables: Sequence[pd.DataFrame], published: pd.DataFrame) -> pd.DataFr
     if not any(map(len, tables)):
         return tidy([])
     found = pd.concat([table.assign(part=place) for place, table in enumerate(tables) if len(table)], ignore_index=True)
-    ends = found.drop_duplicates(["part", "run"])
-    kept = ends.sort_values("date", kind="stable").drop_duplicates(IDENTITY, keep="last").sort_index()
+    kept = newest(found.drop_duplicates(["part", "run"]))
     found = found.merge(kept[["part", "run"]].assign(number=range(len(kept))), on=["part", "run"])
     found["run"] = found["number"]
     key = ["figure", "set", "solver", "quantity"]

@@ -16,7 +16,7 @@ import pandas as pd
 
 from harness import UsageError
 from reports.kit import rows
-from reports.kit.estimates import Estimate, verdict
+from reports.kit.estimates import Estimate, together, verdict
 from reports.kit.results import Results, read_published
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -41,20 +41,27 @@ class Claim:
     """A claim of the paper, and the estimates that judge it.
 
     text : the claim, with the place in the paper
-    criterion : what an estimate is held against
-    estimates : each judged, see `reports.kit.estimates`
+    criterion : in words
+    estimates : each with its criterion, see `reports.kit.estimates`
     whose : criterion this is, ``the paper's`` or ``ours``
+    sets : of the paper's table, where some were not measured; 0: all were
     """
 
     text: str
     criterion: str
     estimates: Sequence[Estimate]
     whose: str = "ours"
+    sets: int = 0
+
+    @property
+    def intervals(self) -> list[Estimate]:
+        """The estimates with intervals that hold together."""
+        return together(self.estimates)
 
     @property
     def verdict(self) -> str:
-        """Holds, does not hold, depends or not tested."""
-        return verdict(self.estimates)
+        """What the estimates say together, a word of `reports.kit.estimates`."""
+        return verdict(self.intervals, self.sets)
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,7 @@ class Study:
     own : part -> what the study measures itself: whether it is quick -> rows
     tables : name -> results -> a table of the appendix, its index first; its docstring is its title
     pictures : name -> results -> a figure of matplotlib, None where there is nothing to draw
-    claims : results -> the claims, judged
+    claims : results -> the claims
     numbers : results -> what the prose of the page says in numbers, by name
     derived : results -> what the paper prints and no run has by itself: set, solver, quantity, value and protocol
     expected : statuses of runs that ended as they were meant to, beside ``ok``

@@ -16,13 +16,12 @@ from reports.kit.settings import SETTINGS, Setting
 from reports.kit.study import PLUGINS, Block, Row
 
 ONE, TWO, FIVE = "lasvm", "lasvm[epochs=2]", "lasvm[epochs=5]"
-PRINTED = "lasvm[second_order_from=none]"  # pairs by the paper's rule, however large S is
+PRINTED = "lasvm[second_order_from=none,finisher=none]"  # pairs by the paper's rule, in the finishing step too
 ONLINE = "lasvm[second_order_from=none,finishing=False]"
-EACH = "lasvm[second_order_from=none,block=1]"  # examples one at a time: no kernel value that the printed algorithm has not
+EACH = "lasvm[second_order_from=none,finisher=none,block=1]"  # one example at a time: only the printed algorithm's kernel values
 LIBSVM, COUNTED, SMO = "libsvm", "libsvm-counted", "smo"
 AVERAGED, AVERAGED_TEN = "averaged-perceptron", "averaged-perceptron[epochs=10]"
 EXACT = "smo-block"
-COUNTS = "lasvm[second_order_from=none,finisher=none,block=1]"  # as printed; its counts are compared in the search of settings
 
 SMALL = ("waveform", "banana", "waveform-raetsch", "banana-raetsch", "reuters", "usps", "usps-n", "adult")
 IMAGE = SETTINGS["mnist-8"]
@@ -49,7 +48,7 @@ TOGETHER: Mapping[str, Any] = {
 
 def with_delta(way: str, delta: float) -> str:
     """Return LASVM as printed that repeats REPROCESS until delta < delta_max."""
-    return f"lasvm[second_order_from=none,{way}delta_max={delta:g}]"
+    return f"lasvm[second_order_from=none,finisher=none,{way}delta_max={delta:g}]"
 
 
 def stopped_at(criterion: str, stop: int) -> str:
@@ -173,7 +172,7 @@ def searched() -> Iterator[Block]:
         for gamma, n in itertools.product(gammas, ("25000", "100000") if forest else ("",)):
             cache = 1024.0 if forest else 40.0
             each = Setting(title, selection.replace("{n}", n), _C.get(name), gamma, cache_mb=cache)
-            solvers = [EXACT] if forest else [EXACT, COUNTS]
+            solvers = [EXACT] if forest else [EXACT, EACH]
             yield from each.blocks("settings", solvers, 3 if "{k}" in selection else 1)
 
 

@@ -16,7 +16,7 @@ from reports.kit.results import Results
 from reports.kit.rows import grouped
 from reports.kit.study import Claim, Study
 from reports.lasvm_2005 import pictures, plan
-from reports.lasvm_2005.plan import COUNTED, COUNTS, EXACT, LIBSVM, ONE, ONLINE, PRINTED, stopped_at
+from reports.lasvm_2005.plan import COUNTED, EACH, EXACT, LIBSVM, ONE, ONLINE, PRINTED, stopped_at
 
 TAU = {"lasvm[tau=0.01]": ONE, "libsvm-counted[tol=0.01]": COUNTED}  # forest-521k, figure 7
 COLUMNS = {  # as published.csv calls a quantity -> title, ours, factor, format
@@ -52,7 +52,7 @@ def _counted(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def errors(runs: pd.DataFrame, solver: str, other: str = LIBSVM) -> list[Estimate]:
-    """Return how many points of error a solver has more than LIBSVM, judged, for each set."""
+    """Return how many points of error a solver has more than LIBSVM, for each set."""
     levels = grouped(runs[runs["solver"] == other], "set")["error"].mean()
     return [each.as_accurate(levels[each.name]) for each in differences(runs, solver, other, "error")]
 
@@ -65,10 +65,10 @@ def times(runs: pd.DataFrame) -> list[Estimate]:
     return list(found.values())
 
 
-def told(estimates: Sequence[Estimate], paper: Any = ()) -> dict[str, str]:
+def texts(found: Sequence[Estimate], paper: Any = ()) -> dict[str, str]:
     """Return each estimate with its interval, and the paper's, by its name."""
-    texts = {each.name: each.told().removeprefix(f"{each.name} ") for each in estimates}
-    return {name: f"{text}; {paper[name]:.2f}" if name in paper else text for name, text in texts.items()}
+    own = {each.name: each.text().removeprefix(f"{each.name} ") for each in found}
+    return {name: f"{text}; {paper[name]:.2f}" if name in paper else text for name, text in own.items()}
 
 
 def _printed(results: Results, *figures: str) -> pd.DataFrame:
@@ -95,7 +95,7 @@ def over_libsvm(results: Results) -> dict[str, tuple[list[Estimate], dict[str, f
     columns = {
         "support vectors": (ratios(runs, ONE, LIBSVM, "support_vectors"), "support_vectors"),
         "kernel values": (ratios(runs, ONE, COUNTED, "kernel_evaluations"), "kernel_values_M"),
-        "kernel values, as printed": (ratios(runs, plan.EACH, COUNTED, "kernel_evaluations"), "kernel_values_M"),
+        "kernel values, as printed": (ratios(runs, EACH, COUNTED, "kernel_evaluations"), "kernel_values_M"),
         "CPU time": (times(runs), "seconds"),
     }
     return {title: (found, theirs[quantity].dropna().to_dict()) for title, (found, quantity) in columns.items()}
@@ -103,15 +103,15 @@ def over_libsvm(results: Results) -> dict[str, tuple[list[Estimate], dict[str, f
 
 def against(results: Results) -> pd.DataFrame:
     """One epoch of LASVM over LIBSVM in the same runs: the interval in parentheses, then the paper's ratio"""
-    columns = {"error, points more": told(errors(compared(results), ONE))}
-    columns |= {title: told(estimates, paper) for title, (estimates, paper) in over_libsvm(results).items()}
+    columns = {"error, points more": texts(errors(compared(results), ONE))}
+    columns |= {title: texts(own, paper) for title, (own, paper) in over_libsvm(results).items()}
     return pd.DataFrame(columns).rename_axis("set")
 
 
 def drawn(results: Results) -> Any:
     """Draw what `over_libsvm` returns, ours with its intervals, and the paper's."""
     found = over_libsvm(results)
-    names = list(dict.fromkeys(each.name for estimates, _ in found.values() for each in estimates))
+    names = list(dict.fromkeys(each.name for own, _ in found.values() for each in own))
     if not names:
         return None
     figure, panels = grid(len(found), height=0.5 + 0.32 * len(names))
@@ -150,8 +150,8 @@ def settings(results: Results) -> pd.DataFrame:
     if runs.empty:
         return pd.DataFrame()
     runs[["set", "features"]] = runs["set"].str.split(": ", n=1, expand=True)
-    runs["kernel_values_M"] = 1e-6 * runs["kernel_evaluations"].where(runs["solver"] == COUNTS)
-    paper = _printed(results, "figure8", "figure4").replace({"solver": {COUNTED: EXACT, LIBSVM: EXACT, ONE: COUNTS}})
+    runs["kernel_values_M"] = 1e-6 * runs["kernel_evaluations"].where(runs["solver"] == EACH)
+    paper = _printed(results, "figure8", "figure4").replace({"solver": {COUNTED: EXACT, LIBSVM: EXACT, ONE: EACH}})
     paper = paper.pivot_table(index=["set", "solver"], columns="quantity", values="value").reset_index()
     paper = paper[paper["set"].isin(runs["set"])].assign(features="", gamma=0.0, n_train=0)
     index, quantities = ["set", "features", "gamma", "n_train"], ["error", "support_vectors", "kernel_values_M"]
@@ -160,7 +160,7 @@ def settings(results: Results) -> pd.DataFrame:
     theirs = found.xs("", level="features").droplevel([1, 2]).loc[found.index.get_level_values("set")]
     distance = np.log(found / theirs.to_numpy()).abs().mean(axis=1).to_numpy()
     found = found.reset_index()
-    words = {EXACT: "LIBSVM", COUNTS: "LASVM"}
+    words = {EXACT: "LIBSVM", EACH: "LASVM"}
     found.columns = [f"{words[solver]}: {name.replace('_', ' ')}" if solver else name for name, solver in found.columns]
     whole = found["n_train"] > 0.9 * found.groupby("set")["n_train"].transform("max")
     asked = zip(found["set"], found["features"], found["gamma"], strict=True)
@@ -234,7 +234,7 @@ def below(results: Results, solver: str) -> list[Estimate]:
 
 def epochs(results: Results) -> pd.DataFrame:
     """How far the dual is below LIBSVM's after one, two and five epochs, relative; section 3.3"""
-    found = {name: told(below(results, solver)) for name, solver in (("x1", ONE), ("x2", plan.TWO), ("x5", plan.FIVE))}
+    found = {name: texts(below(results, solver)) for name, solver in (("x1", ONE), ("x2", plan.TWO), ("x5", plan.FIVE))}
     return pd.DataFrame(found).rename_axis("set")
 
 
@@ -258,29 +258,29 @@ def derived(results: Results) -> pd.DataFrame:
 
 # -- claims ------------------------------------------------------------------------------------------------
 
-Judge = Callable[[Estimate], Estimate]
+Criterion = Callable[[Estimate], Estimate]
 
 
-def most(limit: float) -> Judge:
-    """Return what judges that an estimate is at most ``limit``."""
+def most(limit: float) -> Criterion:
+    """Return the criterion that an estimate is at most ``limit``."""
     return lambda each: each.at_most(limit)
 
 
-def least(limit: float) -> Judge:
-    """Return what judges that an estimate is at least ``limit``."""
+def least(limit: float) -> Criterion:
+    """Return the criterion that an estimate is at least ``limit``."""
     return lambda each: each.at_least(limit)
 
 
-def judged(
-    runs: pd.DataFrame, first: str, second: str, quantity: str, judge: Judge, aspect: str = "", name: str = ""
+def estimates(
+    runs: pd.DataFrame, first: str, second: str, quantity: str, criterion: Criterion, aspect: str = "", name: str = ""
 ) -> list[Estimate]:
-    """Return the difference of two solvers' errors, or the ratio of another quantity, judged, for each set."""
+    """Return the difference of two solvers' errors, or the ratio of another quantity, with its criterion, for each set."""
     found = (differences if quantity == "error" else ratios)(runs, first, second, quantity)
-    return [replace(judge(each), aspect=aspect, name=name or each.name) for each in found]
+    return [replace(criterion(each), aspect=aspect, name=name or each.name) for each in found]
 
 
 def claims(results: Results) -> list[Claim]:
-    """Return the claims of claims.csv, judged."""
+    """Return the claims of claims.csv."""
     runs, finishing = compared(results), results.runs("figure9")
     adult, eight = (pictures.selected(results, figures) for figures in (["figure11"], ["figure13", "figure14"]))
     mnist = runs["set"].str.startswith("mnist")
@@ -298,37 +298,37 @@ def claims(results: Results) -> list[Claim]:
         "x1": errors(runs, ONE),
         "x2": errors(runs, plan.TWO),
         "x5": known(below(results, plan.FIVE), most(1e-3)),
-        "support": judged(runs, ONE, LIBSVM, "support_vectors", most(1.0)),
-        "kernel": judged(runs, ONE, COUNTED, "kernel_evaluations", most(1.0), "LASVM of this project")
-        + judged(runs, plan.EACH, COUNTED, "kernel_evaluations", most(1.0), "as printed, one example at a time"),
-        "mnist": judged(runs[mnist], ONE, LIBSVM, "cpu", most(1 / 3)),
+        "support": estimates(runs, ONE, LIBSVM, "support_vectors", most(1.0)),
+        "kernel": estimates(runs, ONE, COUNTED, "kernel_evaluations", most(1.0), "LASVM of this project")
+        + estimates(runs, EACH, COUNTED, "kernel_evaluations", most(1.0), "as printed, one example at a time"),
+        "mnist": estimates(runs[mnist], ONE, LIBSVM, "cpu", most(1 / 3)),
         "time": known(times(runs[~mnist]), most(1.0)),
-        "perceptron": judged(runs, plan.AVERAGED, LIBSVM, "error", least(0.0), "error of one epoch")
-        + judged(runs, plan.AVERAGED_TEN, ONE, "cpu", least(1.0), "time of ten"),
-        "memory": judged(cached, f"{ONE}[cache_mb=8]", f"{LIBSVM}[cache_mb=1024]", "cpu", most(1.0)),
+        "perceptron": estimates(runs, plan.AVERAGED, LIBSVM, "error", least(0.0), "error of one epoch")
+        + estimates(runs, plan.AVERAGED_TEN, ONE, "cpu", least(1.0), "time of ten"),
+        "memory": estimates(cached, f"{ONE}[cache_mb=8]", f"{LIBSVM}[cache_mb=1024]", "cpu", most(1.0)),
         "growth": growth(results),
-        "finishing": judged(finishing[noisy], PRINTED, ONLINE, "error", most(0.0), "points of error")
-        + judged(finishing[clean], PRINTED, ONLINE, "support_vectors", least(0.95), "SV, after over before"),
+        "finishing": estimates(finishing[noisy], PRINTED, ONLINE, "error", most(0.0), "points of error")
+        + estimates(finishing[clean], PRINTED, ONLINE, "support_vectors", least(0.95), "SV, after over before"),
         "repeated": [
             replace(each, name=f"{d:g}") for d in plan.DELTAS for each in errors(delta, plan.with_delta("epochs=2,", d))
         ],
         "small": [
             each
             for d in plan.DELTAS[-3:]
-            for each in judged(delta, plan.with_delta("", d), LIBSVM, "error", least(0.0), name=f"{d:g}")
+            for each in estimates(delta, plan.with_delta("", d), LIBSVM, "error", least(0.0), name=f"{d:g}")
         ],
         "active": [
             replace(each, name=f"{name.upper()}, {stop:,}")
             for name in ("active", "autoactive")
             for stop in (5000, 7500)
-            for each in judged(adult, stopped_at(name, stop), LIBSVM, "error", most(0.0))
+            for each in estimates(adult, stopped_at(name, stop), LIBSVM, "error", most(0.0))
         ],
-        "auto": judged(adult, stopped_at("autoactive", 2500), LIBSVM, "error", most(0.0), "points of error")
-        + judged(adult, stopped_at("autoactive", 2500), ONE, "cpu", most(1 / 15), "time"),
+        "auto": estimates(adult, stopped_at("autoactive", 2500), LIBSVM, "error", most(0.0), "points of error")
+        + estimates(adult, stopped_at("autoactive", 2500), ONE, "cpu", most(1 / 15), "time"),
         "gradient": [
             each
             for own, stop in ((adult, 2500), (flipped, 2400))
-            for each in judged(own, stopped_at("gradient", stop), stopped_at("random", stop), "error", least(0.25))
+            for each in estimates(own, stopped_at("gradient", stop), stopped_at("random", stop), "error", least(0.25))
         ],
         "clean": first_as_good(eight),
         "noise": errors(flipped, stopped_at("active", 3200)),
@@ -358,7 +358,7 @@ def first_as_good(runs: pd.DataFrame) -> list[Estimate]:
     own = own[own["criterion"].isin(["GRADIENT", "ACTIVE"]) & (own["error"] <= own["error_whole"])]
     first = own.sort_values("support_vectors").drop_duplicates(["criterion", "session", "seed"])
     found = (first["cpu"] / first["cpu_whole"]).groupby(first["criterion"])
-    return known((geometric(str(name), each, single=False) for name, each in found), most(1.25))
+    return known((geometric(str(name), each) for name, each in found), most(1.25))
 
 
 STUDY = Study(

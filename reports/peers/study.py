@@ -221,7 +221,7 @@ def claims(results: Results) -> list[Claim]:
     for library, told in LIBRARIES.items():
         if library in on_sets:
             each = [
-                geometric(str(name), own[library].dropna(), single=True)
+                geometric(str(name), own[library].dropna(), timed=True)
                 for name, own in on_sets.groupby("set", sort=False)
             ]
             found += known(each, lambda one: one.at_least(1.0), told)

@@ -61,6 +61,23 @@ def test_every_online_step_is_one_the_paper_allows(case, many):
 
 
 @pytest.mark.parametrize("case", ["noisy", "large-C", "poly"])
+def test_the_printed_finishing_step_takes_the_pairs_of_the_paper(case, monkeypatch):
+    monkeypatch.setattr(finishing, "_PAUSE", 1)
+    problem, twin, steps = follow(case, finisher=None, shrinking=False)
+    operations = 0
+    next(steps)  # the model before the finishing step
+    for iterate in steps:
+        outcomes = twin.reprocess()
+        if not outcomes:
+            break
+        twin = min(outcomes, key=lambda outcome: np.abs(outcome.alpha - iterate.dual_coef).max())
+        np.testing.assert_allclose(iterate.dual_coef, twin.alpha, atol=1e-9 * CASES[case][1])
+        operations += 1
+    assert iterate.done
+    assert operations > 5
+
+
+@pytest.mark.parametrize("case", ["noisy", "large-C", "poly"])
 @pytest.mark.parametrize(
     ("shrinking", "dtype"),
     [(False, "float32"), (True, "float32"), pytest.param(True, "float64", marks=pytest.mark.slow)],

@@ -1,11 +1,14 @@
 """The kit of the studies: the tidy table, estimates from pairs, and measuring through `harness.compare`."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from scipy import stats
 
 from harness.cli.main import cli
 from reports.kit import estimates, rows
@@ -78,17 +81,76 @@ def test_pairs_are_of_one_set_one_draw_and_of_one_session_where_it_is_time() -> 
     assert alone.runs == 5
 
 
-def test_a_verdict_needs_every_aspect_and_half_of_the_sets() -> None:
-    def some(*held: bool | None, aspect: str = "") -> list[estimates.Estimate]:
-        return [estimates.Estimate("x", 1.0, 0.5, 1.5, 3, held=each, aspect=aspect) for each in held]
+def some(*words: bool | None, aspect: str = "", **how: Any) -> list[estimates.Estimate]:
+    """Return estimates of the criterion 'at most 1', each met, not met or undecided by ten runs."""
+    value = {True: 0.0, False: 2.0, None: 1.0}
+    spread = [estimates.Student(value[word], 0.1, 10) for word in words]
+    return [estimates.Estimate("x", each.mean, each, 10, aspect=aspect, **how).at_most(1.0) for each in spread]
 
-    assert estimates.verdict(some(True, True, None)) == "holds"
-    assert estimates.verdict(some(True, None, None)) == "not tested"
-    assert estimates.verdict(some(True, False)) == "depends"
-    assert estimates.verdict(some(False, None)) == "does not hold"
-    assert estimates.verdict([*some(True, aspect="time"), *some(False, aspect="error")]) == "does not hold"
-    one, share = estimates.mean_of("x", [1.0]), estimates.share("x", 0, 20)
-    assert (math.isnan(one.low), one.at_most(2.0).held, share.at_most(0.2).held) == (True, None, True)
+
+LONE = [estimates.mean_of("x", [0.0]).at_most(1.0)]
+SAMPLED_NOTHING = some(True, degenerate="took all points")
+
+
+@pytest.mark.parametrize(
+    ("word", "found"),
+    [
+        ("holds", some(True, True, None)),
+        ("holds", some(True, None)),
+        ("does not hold", some(False, None)),
+        ("undecided", some(True, None, None)),
+        ("undecided", some(False, None, None)),
+        ("undecided", [*some(True), *LONE, *LONE]),
+        ("depends", some(True, False)),
+        ("not tested", LONE),
+        ("not tested", []),
+        ("degenerate", SAMPLED_NOTHING),
+        ("holds", [*some(True), *SAMPLED_NOTHING, *SAMPLED_NOTHING]),
+        ("does not hold", [*some(True, aspect="time"), *some(False, aspect="error")]),
+        ("undecided", [*some(True, aspect="time"), *some(None, aspect="error")]),
+    ],
+)
+def test_the_rule_of_verdicts_is_symmetric_and_needs_every_aspect(word: str, found: list[estimates.Estimate]) -> None:
+    assert estimates.verdict(found) == word
+    opposite = [replace(each, least=each.most, most=math.inf) for each in found]
+    mirrored = {"holds": "does not hold", "does not hold": "holds"}
+    if len({each.aspect for each in found}) < 2:
+        assert estimates.verdict(opposite) == mirrored.get(word, word)
+
+
+def test_the_intervals_of_a_claim_hold_together() -> None:
+    (one,) = estimates.together(some(True))
+    assert one.high == pytest.approx(0.1 * stats.t.ppf(0.975, 9))
+    for several in estimates.together(some(*[True] * 5)):
+        assert several.high == pytest.approx(0.1 * stats.t.ppf(1 - 0.025 / 5, 9))
+    (lone,) = LONE
+    assert (lone.is_met, lone.has_interval, lone.text()) == (None, False, "x +0.00 (one run)")
+    assert estimates.share("x", 0, 20).at_most(0.2).is_met
+
+
+def test_a_ratio_of_times_is_known_to_a_factor_or_better() -> None:
+    one, two, ten = (estimates.geometric("x", values, timed=True) for values in ([2.0], [1.0, 4.0], [2.0, 2.1] * 5))
+    assert [(each.low, each.high) for each in (one, two)] == [pytest.approx((2 / 1.5, 3.0))] * 2
+    assert 1.9 < ten.low < ten.high < 2.2
+    assert estimates.geometric("x", [1.0, 4.0]).high > 100.0
+
+
+def test_equal_accuracy_is_a_margin_and_no_lack_of_evidence() -> None:
+    """0.03 points more of 2.8 % are few, however sure they are; a wide interval around 0 shows nothing."""
+    sure, vague = (
+        estimates.Estimate("x", at, estimates.Student(at, error, 10), 10) for at, error in ((0.03, 0.001), (0.0, 1.0))
+    )
+    assert (sure.as_accurate(2.8).is_met, vague.as_accurate(2.8).is_met) == (True, None)
+
+
+@pytest.mark.parametrize(
+    ("r", "rounds", "reason"), [(10, 3, ""), (100, 1, "took all points"), (100, 3, "took all points")]
+)
+def test_a_sampler_that_took_all_points_says_nothing(r: int, rounds: int, reason: str) -> None:
+    runs = pd.DataFrame([{"set": "x", "solver": "a", "info.r": r, "info.rounds": rounds, "n_train": 100}])
+    (found,) = estimates.unless_degenerate(some(True), runs, "a")
+    assert found.degenerate == reason
+    assert found.is_met is (None if reason else True)
 
 
 TINY = {

@@ -115,12 +115,19 @@ def test_a_group_of_two_configurations_is_refused(column: str) -> None:
         rows.pivoted(alike, ["set"], "solver", "C")
 
 
-def test_rounding_of_gamma_and_a_kernel_that_was_not_recorded_make_no_second_configuration() -> None:
-    assert len(rows.grouped(runs({}, {"seed": 1, "gamma": 0.5 * (1 + 1e-15), "kernel": ""}), ["set", "solver"])) == 1
-    old, new, linear = {"kernel": "", "date": "1"}, {"kernel": "rbf", "date": "2"}, {"kernel": "linear", "date": "3"}
-    assert rows.newest(runs(new, old))["kernel"].tolist() == ["rbf"]
-    assert rows.newest(runs(old, {**new, "seed": 1}))["kernel"].tolist() == ["", "rbf"]
-    assert rows.newest(runs(new, linear))["kernel"].tolist() == ["rbf", "linear"]
+def test_rounding_of_gamma_makes_no_second_configuration_and_another_kernel_does() -> None:
+    assert len(rows.grouped(runs({}, {"seed": 1, "gamma": 0.5 * (1 + 1e-15)}), ["set", "solver"])) == 1
+    old, new, linear = {"kernel": "rbf", "date": "1"}, {"kernel": "rbf", "date": "2"}, {"kernel": "linear", "date": "3"}
+    assert rows.newest(runs(new, old, linear))["date"].tolist() == ["2", "3"]
+
+
+@pytest.mark.parametrize("name", study_names())
+def test_every_run_has_a_key(name: str) -> None:
+    """A run that was measured through `harness.compare` has its formulation, kernel and C, or what replaces C."""
+    every = study_named(name).results().every
+    every = every[(every["status"] != "missing") & (every["formulation"] != "")]
+    assert (every["kernel"] != "").all()
+    assert not every.duplicated(rows.IDENTITY).any()
 
 
 @pytest.mark.parametrize(("problem", "lacking"), [({}, 0), ({"C": 1.0}, 0), ({"C": 2.0}, 1), ({"kernel": "linear"}, 1)])

@@ -1,9 +1,9 @@
 """The steps of LASVM: PROCESS and REPROCESS, online and in the finishing step.
 
 The paper's steps take the most violating pair, whatever its rows cost. With little memory most of them have to be
-computed anew, for one step each. Here a pair whose rows are stored is taken as long as it violates nearly as much
-(any tau-violating pair makes progress, 001(b) section 3.1), and when rows must be computed, those of the members
-that violate most are computed with them. Where every row is stored, none of this changes a step.
+computed anew, for one step each. Here a pair whose rows are stored is taken as long as it violates nearly as much, as
+any tau-violating pair makes progress (Bordes, Ertekin, Weston, Bottou 2005, section 3.1), and when rows must be computed,
+those of the members that violate most are computed with them. Where every row is stored, none of this changes a step.
 """
 
 from __future__ import annotations
