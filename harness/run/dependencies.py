@@ -33,18 +33,8 @@ Facts = dict[str, dict[str, str]]  # what is declared -> its path, sha256 and ve
 
 _VERSION_SECONDS = 10.0  # seconds in which a program prints its version
 _VERSION_CHARACTERS = 200  # most characters of the version that a record repeats
-_SCRIPTS = (
-    ".py",
-    ".r",
-    ".jl",
-    ".m",
-    ".sh",
-    ".pl",
-    ".rb",
-    ".js",
-    ".lua",
-    ".jar",
-)  # suffixes of files that a program runs
+# suffixes of files that a program runs
+_SCRIPTS = (".py", ".r", ".jl", ".m", ".sh", ".pl", ".rb", ".js", ".lua", ".jar")
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _SYSTEM = ("/lib", "/usr/lib")  # how the names of folders begin whose libraries other libraries load
 _HOST, _STANDARD = f"{Path(__file__).parents[1]}/", f"{os.path.realpath(Path(os.__file__).parent)}/"
@@ -148,17 +138,11 @@ class CodeWatch:
         """
         found, mapped = {*self.used, *(used or ())}, mapped_libraries()
         if used is None:
+            others_load = (*_SYSTEM, f"{sys.prefix}/lib", f"{sys.base_prefix}/lib")
             found |= {str(getattr(module, "__file__", None) or "") for module in [*sys.modules.values()]}
-            found |= {
-                file
-                for file in mapped
-                if not file.startswith((*_SYSTEM, f"{sys.prefix}/lib", f"{sys.base_prefix}/lib"))
-            }
-        for name in [name for name in found if os.sep not in name]:
-            found.discard(name)
-            found.update(
-                file for file in mapped if name and Path(file).name.startswith(f"{name.partition('.so')[0]}.so")
-            )
+            found |= {file for file in mapped if not file.startswith(others_load)}
+        by_name = [f"/{name.partition('.so')[0]}.so" for name in found if name and os.sep not in name]
+        found |= {file for file in mapped if any(name in file for name in by_name)}
         found = {os.path.realpath(file) for file in found if not self._is_known(file)}
         if found:
             found -= {each["path"] for each in declared.values()} | {os.path.realpath(sys.executable)} | self._mapped
