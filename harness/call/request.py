@@ -290,8 +290,7 @@ def _uncertifiable(runs: Sequence[RunSpec], registry: Registry) -> Iterable[str]
     """Yield a sentence for each solver whose runs can have no certified gap, or only with the dual of another run."""
     from harness.kernels.functions import Linear
     from harness.measure.scored import no_gap
-    from harness.run.dual_bounds import solvers_with_dual
-    from harness.run.turns import lacks_dual, makes_dual
+    from harness.run.dual_bounds import lacks_dual, makes_dual, solvers_with_dual
 
     sentences, duals = dict[str, None](), {run.formulation for run in runs if makes_dual(run, registry)}
     for run in runs:

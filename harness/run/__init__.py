@@ -7,7 +7,7 @@ driver                  The command, or the caller's own process. Plans a study 
                         processes (`runner.py`) has, for each job, one worker for each solver and one certifier
                         (`pool.py`); that of an executor's nodes is `node_runner.py`.
                         Models that have no dual are certified with the best dual value that is known of their
-                        problem (`dual_bounds.py`); their runs come last in a block (`turns.py`).
+                        problem (`dual_bounds.py`); their runs come last in a block.
 template                Started before the driver reads its options: imports what worker and certifier need, and no
 (`host_process.py`)     plugin. They are forked from it; where it fails, or another interpreter is needed, each is started.
 worker                  Imports plugins and numba, reads the data without test targets, and forks one child for each

@@ -15,15 +15,14 @@ from harness.datasets.validation import load
 from harness.measure.outcome import Status, StoppedBy
 from harness.registry.discovery import Registry
 from harness.registry.plugin_files import digest
-from harness.run.dual_bounds import DualBounds, missed_for_want_of_dual
+from harness.run.dual_bounds import DualBounds, lacks_dual, missed_for_want_of_dual
 from harness.run.environments import own_versions
 from harness.run.messages import Event, Progress, Runner, RunsEnded, RunSpec, RunStarted
-from harness.run.plan import Study, key_of_source, plan
+from harness.run.plan import Study, Turns, key_of_source, plan
 from harness.run.record import COLUMNS, MODEL, Claims, Record
 from harness.run.repeats import Repeats
 from harness.run.runner import LocalRunner
 from harness.run.store import Store, StoreReader, default_store
-from harness.run.turns import Turns, lacks_dual
 from harness.support import faults
 from harness.support.errors import NotKept
 from harness.support.machine import git_commit, machine, now, versions

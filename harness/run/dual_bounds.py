@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from harness.kernels.functions import Linear
 from harness.measure.outcome import DualBound, Status
 from harness.run.record import Record
 from harness.support.decimals import UNKNOWN_ROUNDING
@@ -51,24 +52,29 @@ class DualBounds:
         """Return the bound of the problem of a run; None if none is known."""
         return None if spec.path is not None else self.known.get(self.key(spec.as_dict()))
 
+    def key_of(self, record: Record) -> str:
+        """Return the key of the problem of a record, with the code that it was measured with."""
+        return self.key(record, record.get("sources") or {})
+
     def of(self, record: Record) -> DualBound | None:
         """Return the bound of the problem of a record; None if none is known."""
-        return self.known.get(self.key(record, record.get("sources") or {}))
+        return self.known.get(self.key_of(record))
 
     def note(self, record: Record) -> None:
         """Take in the dual value of a record, and the bound that its certificate used."""
         formulation = self.registry.formulations.get(str(record.get("formulation")))
         if formulation is None or not formulation.bounded_from:
             return
-        for bound in (certified_dual(record, formulation), _used_dual(record, formulation)):
-            if bound is not None:
-                key = self.key(record, record.get("sources") or {})
-                better = max if formulation.bounded_from == "below" else min
-                self.known[key] = better(self.known.get(key, bound), bound, key=lambda each: each.value)
+        key, better = self.key_of(record), max if formulation.bounded_from == "below" else min
+        for bound in certified_duals(record, formulation):
+            self.known[key] = better(self.known.get(key, bound), bound, key=lambda each: each.value)
 
     def compared(self, record: Record) -> Record:
         """Return a copy of a record with the suboptimality of its model and of the points of its trace, by the best bound."""
-        bound, formulation = self.of(record), self.registry.formulations.get(str(record.get("formulation")))
+        bound, formulation = (
+            self.known.get(self.key_of(record)),
+            self.registry.formulations.get(str(record.get("formulation"))),
+        )
         if bound is None or formulation is None:
             return record
         trace: list[dict[str, Any]] = list(record.get("trace") or ())
@@ -89,33 +95,48 @@ class DualBounds:
         self.note(Record({**spec.as_dict(), **record}))
 
 
-def certified_dual(record: Record, formulation: type[Problem]) -> DualBound | None:
-    """Return the dual value of a record, less what rounding may have added; None if its certificate is no valid one.
-
-    The gap must follow from the two values: a value that was changed, or is of another problem than its primal, has another gap.
-    """
-    primal, dual, gap = (record.get(name) for name in ("primal", "dual", "relative_gap"))
-    if not (record.measured and is_number(primal) and is_number(dual) and is_number(gap)):
-        return None
+def certified_duals(record: Record, formulation: type[Problem]) -> Iterator[DualBound]:
+    """Yield the dual values of a record's certificate: its own, less what rounding may have added, and the one that it used."""
     known = record.get("gap_rounding")
     rounding = known if is_number(known) else 0.0
-    tolerated = max(rounding, UNKNOWN_ROUNDING)
-    expected = formulation.suboptimality(primal, dual)
-    if gap < -tolerated or expected is None or not math.isclose(expected, gap, rel_tol=1e-6, abs_tol=tolerated):
-        return None
-    below = formulation.bounded_from == "below"
-    value = dual - rounding * abs(primal) if below else dual * (1.0 + rounding)
-    return DualBound(value, f"{record.get('label')}, run of {str(record.get('measured_at'))[:10]}")
+    if _is_consistent(record, formulation, "dual", "relative_gap", max(rounding, UNKNOWN_ROUNDING)):
+        dual, below = record["dual"], formulation.bounded_from == "below"
+        value = dual - rounding * abs(record["primal"]) if below else dual * (1.0 + rounding)
+        yield DualBound(value, f"{record.get('label')}, run of {str(record.get('measured_at'))[:10]}")
+    if _is_consistent(record, formulation, "best_dual", "suboptimality", UNKNOWN_ROUNDING):
+        yield DualBound(record["best_dual"], str(record.get("best_dual_of")))
 
 
-def _used_dual(record: Record, formulation: type[Problem]) -> DualBound | None:
-    """Return the dual value of another run that a record's certificate used; None if there is none, or it does not fit."""
-    primal, dual, distance = (record.get(name) for name in ("primal", "best_dual", "suboptimality"))
-    if not (record.measured and is_number(primal) and is_number(dual) and is_number(distance)):
-        return None
-    expected = formulation.suboptimality(primal, dual)
-    fits = expected is not None and math.isclose(expected, distance, rel_tol=1e-6, abs_tol=UNKNOWN_ROUNDING)
-    return DualBound(dual, str(record.get("best_dual_of"))) if fits and distance >= -UNKNOWN_ROUNDING else None
+def _is_consistent(record: Record, formulation: type[Problem], dual: str, distance: str, tolerated: float) -> bool:
+    """Return whether a distance follows from the primal and the dual value, so that no value was changed or is another problem's.
+
+    dual, distance : names of the fields
+    """
+    values: list[Any] = [record.get(name) for name in ("primal", dual, distance)]
+    if not (record.measured and all(map(is_number, values))):
+        return False
+    expected, given = formulation.suboptimality(values[0], values[1]), values[2]
+    is_same = expected is not None and math.isclose(expected, given, rel_tol=1e-6, abs_tol=tolerated)
+    return is_same and given >= -tolerated
+
+
+def _form(spec: RunSpec, registry: Registry) -> str:
+    """Return what the models of a run are made of; empty if it is not run, or if its formulation compares no dual values."""
+    if spec.skip_reason or spec.broken_reason or not spec.kernel or spec.path is not None:
+        return ""
+    is_bounded = registry.formulations[spec.formulation].bounded_from
+    return registry.solver_class(f"{spec.plugin}/{spec.solver}").model_form if is_bounded else ""
+
+
+def makes_dual(spec: RunSpec, registry: Registry) -> bool:
+    """Return whether the models of a run are dual solutions, whose values bound the optimum for others."""
+    return _form(spec, registry) == "dual_coef"
+
+
+def lacks_dual(spec: RunSpec, registry: Registry) -> bool:
+    """Return whether the models of a run are no dual solutions, but have a primal value, which compares with the duals of others."""
+    form = _form(spec, registry)
+    return form == "free_coef" or (form == "weights" and issubclass(registry.kernel_class(spec.kernel), Linear))
 
 
 def solvers_with_dual(formulation: type[Problem], registry: Registry) -> list[str]:
@@ -154,13 +175,12 @@ def with_suboptimality(records: Sequence[Record]) -> list[Record]:
     from harness.registry.discovery import shared_registry
 
     bounds = DualBounds(shared_registry())
-    keys = [bounds.key(record, record.get("sources") or {}) if record.measured else "" for record in records]
+    keys = [bounds.key_of(record) if record.measured else "" for record in records]
     lacking = {key for key, record in zip(keys, records, strict=True) if lacks_gap(record)}
-    members = [(record, key in lacking and record.measured) for key, record in zip(keys, records, strict=True)]
-    for record, is_member in members:
-        if is_member:
+    for key, record in zip(keys, records, strict=True):
+        if key in lacking:
             bounds.note(record)
-    return [bounds.compared(record) if is_member else record for record, is_member in members]
+    return [bounds.compared(record) if key in lacking else record for key, record in zip(keys, records, strict=True)]
 
 
 def lacks_gap(record: Record) -> bool:

@@ -14,10 +14,9 @@ from pathlib import Path
 from harness.run.dual_bounds import DualBounds
 from harness.run.host_process import WorkerDied, numba_cache_folder
 from harness.run.messages import Event, Progress, RunsEnded, RunSpec, RunStarted, Stored
-from harness.run.plan import Study
+from harness.run.plan import Study, Turns
 from harness.run.pool import ProcessPool
 from harness.run.record import Record
-from harness.run.turns import Turns
 from harness.support.machine import machine
 
 _POLL_SECONDS = 0.2  # seconds between two looks at whether the driver stopped, while a run waits for another one
