@@ -20,7 +20,7 @@ from harness.run.environments import own_versions
 from harness.run.messages import Event, Progress, Runner, RunsEnded, RunSpec, RunStarted
 from harness.run.plan import Study, Turns, key_of_source, plan
 from harness.run.record import COLUMNS, MODEL, Claims, Record
-from harness.run.repeats import Repeats
+from harness.run.repeats import due
 from harness.run.runner import LocalRunner
 from harness.run.store import Store, StoreReader, default_store
 from harness.support import faults
@@ -145,15 +145,15 @@ class Driver:
             self._handle(store, RunsEnded(refused, machine()))
             for event in runner.run(self._turns.in_order(i for i in missing if i not in refused)):
                 self._handle(store, event)
-            repeats = Repeats(self.specs) if self.study.repeat is None else None
-            while repeats is not None and (again := repeats.due(self.records)):
-                self._repeat(store, runner, again, repeats.added(again))
+            while self.study.repeat is None and (again := due(self.specs, self.records)):
+                self._repeat(store, runner, again)
         finally:
             for ended in runner.close():
                 self.records |= {i: self._completed(i, record, ended.machine) for i, record in ended.records.items()}
 
-    def _repeat(self, store: Store, runner: Runner, again: Sequence[int], added: Sequence[RunSpec]) -> None:
-        """Carry out the next repetitions ``added`` of the runs ``again``, each on a machine of its class; the store may have some."""
+    def _repeat(self, store: Store, runner: Runner, again: Sequence[int]) -> None:
+        """Carry out the next repetitions of the runs ``again``, each on a machine of its class; the store may have some."""
+        added = [replace(self.specs[index], repetition=self.specs[index].repetition + 1) for index in again]
         first, places = len(self.specs), [str(self.records[index]["machine"]["id"]) for index in again]
         self.specs += added
         self.on_repeated(self.specs)
@@ -213,7 +213,7 @@ class Driver:
         notes = dict(self.datasets[spec.data_key].notes) or None
         formulation = self.registry.formulations.get(spec.formulation)
         if formulation is not None and missed_for_want_of_dual(
-            record, self.bounds.of_run(spec), formulation, expected=self._turns.expects_dual(index)
+            record, self.bounds.of_run(spec), formulation, expected=bool(self._turns.before.get(index))
         ):
             return None
         # the same content may have been measured from a file of other names, and for another study

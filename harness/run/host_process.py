@@ -10,7 +10,6 @@ This module is light: the command imports it before anything else.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import gc
 import importlib
@@ -23,6 +22,7 @@ import sys
 import tempfile
 import threading
 import traceback
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import monotonic, sleep
@@ -36,7 +36,7 @@ from harness.run.descendants import at_parents_end, sweep
 from harness.support.files import user_cache, writable_folder
 from harness.support.processes import account, continue_if_stopped, is_alive, living, signal_to
 
-_IDLE_TEMPLATES = 2  # most templates of other environments that no living process was forked from
+_KEPT_TEMPLATES = 2  # templates of the latest environments, kept though no living process was forked from them
 _ANSWER_SECONDS = 300.0  # seconds until a template answers; the first time when all is imported, and once compiled
 _ROUND_SECONDS = 0.002  # seconds between two looks at a process that is to end
 _CLOSE_SECONDS = 1.5  # seconds that a process may take to end when its socket is closed
@@ -286,11 +286,11 @@ class Template:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._lock = threading.Lock()
-        self._forked: list[Forked] = []
         ours, theirs = socket.socketpair()
         self.channel = Channel(ours, Answer)
         with theirs:
             self.process = start("harness.run.host_process", theirs, environment)
+        self._end = weakref.finalize(self, _end, self.channel, self.process, os.getpid())
 
     def ask(self, request: Any, descriptors: Sequence[int] = (), stop: threading.Event | None = None) -> Any:
         """Return the answer to a request; OSError if there is none or ``stop`` is set first, and then never again."""
@@ -320,22 +320,23 @@ class Template:
         """Fork a process that serves the first descriptor and writes to the second; OSError if that cannot be."""
         variables = [(os.fsencode(name), os.fsencode(value)) for name, value in environment.items()]
         request = Fork(module, os.fsencode(Path.cwd()), sorted(os.sched_getaffinity(0)), variables)
-        forked = Forked(self, self.ask(request, descriptors, stop))
-        self._forked = [*(process for process in self._forked if process.returncode is None), forked]
-        return forked
-
-    def is_needed(self) -> bool:
-        """Return whether a process that was forked from it lives: nobody else can say how that ends."""
-        return any(process.poll() is None for process in self._forked)
+        return Forked(self, self.ask(request, descriptors, stop))
 
     def close(self) -> None:
-        """End it; what was forked from it goes on."""
-        self.channel.close()
-        self.process.kill()
-        self.process.wait()
+        """End it; what was forked from it goes on. It ends by itself when nothing that was forked from it is known any more."""
+        self._end()
 
 
-_TEMPLATES: dict[tuple[object, ...], Template] = {}  # the last one is the latest
+def _end(channel: Channel, process: subprocess.Popen[bytes], owner: int) -> None:
+    if os.getpid() == owner:  # and no process that was forked from the driver
+        channel.close()
+        process.kill()
+        process.wait()
+
+
+# those that a process was forked from are kept by it: nobody else can say how it ends
+_TEMPLATES = weakref.WeakValueDictionary[tuple[object, ...], Template]()
+_LATEST = list[Template]()
 _TEMPLATES_LOCK = threading.Lock()
 
 
@@ -343,18 +344,10 @@ def template(environment: Mapping[str, str]) -> Template:
     """Return the template of this process for an environment, started if there is none."""
     key = (os.getpid(), *sorted(item for item in environment.items() if not item[0].startswith(_READ_LATER)))
     with _TEMPLATES_LOCK:  # the threads of a driver need one at the same time
-        latest = _TEMPLATES.pop(key, None)
-        if latest is not None and latest.process.poll() is not None:
-            latest.close()
-            latest = None
-        _TEMPLATES[key] = latest = latest or Template(environment)
-        idle = list(_TEMPLATES.items())[:-_IDLE_TEMPLATES]
-    for old, idle_template in idle:
-        if not idle_template.is_needed():
-            with _TEMPLATES_LOCK:
-                if _TEMPLATES.get(old) is idle_template:
-                    del _TEMPLATES[old]
-            idle_template.close()
+        latest = _TEMPLATES.get(key)
+        if latest is None or latest.process.poll() is not None:
+            latest = _TEMPLATES[key] = Template(environment)
+        _LATEST[:] = [*(each for each in _LATEST if each is not latest), latest][-_KEPT_TEMPLATES:]
     return latest
 
 
@@ -362,13 +355,6 @@ def begin(threads: int) -> None:
     """Start the template that a comparison will need, while this process has something else to do."""
     with contextlib.suppress(Exception):  # it is raised again when the process is needed
         template(variables(threads, numba_cache_folder(), sys.path))
-
-
-@atexit.register
-def _end() -> None:
-    for key, old in _TEMPLATES.items():
-        if key[0] == os.getpid():
-            old.close()
 
 
 # -- in the template itself --------------------------------------------------------------------------------

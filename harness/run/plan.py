@@ -7,7 +7,6 @@ import hashlib
 import itertools
 import json
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -208,43 +207,30 @@ def block_numbers(specs: Sequence[RunSpec], study: Study) -> list[int]:
 
 
 class Turns:
-    """The order of runs where some lack a dual for their target gap: in a block, which is of one formulation here, they are last."""
+    """The order of runs where some lack a dual for their target gap: in a block, which is of one formulation here, they are last.
+
+    before : run that lacks a dual -> the runs of its block that make one
+    """
 
     def __init__(self, specs: Sequence[RunSpec], study: Study, registry: Registry) -> None:
-        self._lacking, self._makers, self._blocks = set[int](), set[int](), list[tuple[int, str]]()
-        self._unmade = Counter[tuple[int, str]]()  # runs that make a dual and have not ended, by block
-        if study.limits.target_gap is not None:
-            self._lacking = {index for index, spec in enumerate(specs) if lacks_dual(spec, registry)}
-        if self._lacking:
-            self._makers = {index for index, spec in enumerate(specs) if makes_dual(spec, registry)}
+        self.before, self._blocks = dict[int, set[int]](), list[tuple[int, str]]()
+        wanting = enumerate(specs) if study.limits.target_gap is not None else ()
+        if lacking := [index for index, spec in wanting if lacks_dual(spec, registry)]:
             self._blocks = list(zip(block_numbers(specs, study), (spec.formulation for spec in specs), strict=True))
-        self._with_dual = {self._blocks[index] for index in self._makers}
+            makers: dict[tuple[int, str], set[int]] = {self._blocks[index]: set() for index in lacking}
+            for index, spec in enumerate(specs):
+                if self._blocks[index] in makers and makes_dual(spec, registry):
+                    makers[self._blocks[index]].add(index)
+            self.before = {index: makers[self._blocks[index]] for index in lacking}
 
     def in_order(self, indices: Iterable[int]) -> list[int]:
         """Return runs in their order, but in each block those that lack a dual behind the others; blocks stay interleaved."""
         order, members = list(indices), dict[tuple[int, str], list[int]]()
-        if not self._lacking:
+        if not self.before:
             return order
-        for index in sorted(order, key=lambda index: index in self._lacking):
+        for index in sorted(order, key=lambda index: index in self.before):
             members.setdefault(self._blocks[index], []).append(index)
         return [members[self._blocks[index]].pop(0) for index in order]
-
-    def begin(self, indices: Iterable[int]) -> None:
-        """Take the runs that are to be carried out."""
-        self._unmade = Counter(self._blocks[index] for index in indices if index in self._makers)
-
-    def end(self, index: int) -> None:
-        """Take note that a run has ended."""
-        if index in self._makers:
-            self._unmade[self._blocks[index]] -= 1
-
-    def must_wait(self, index: int) -> bool:
-        """Return whether a run lacks a dual, and another run of its block that makes one has not ended."""
-        return index in self._lacking and self._unmade[self._blocks[index]] > 0
-
-    def expects_dual(self, index: int) -> bool:
-        """Return whether a run lacks a dual, and another run of its block makes one."""
-        return index in self._lacking and self._blocks[index] in self._with_dual
 
 
 def check_names(study: Study, registry: Registry) -> None:

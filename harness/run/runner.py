@@ -31,7 +31,7 @@ class LocalRunner:
         self.specs, self.study, self.reading_seconds, self.bounds = list(specs), study, reading_seconds, bounds
         self._pools: list[ProcessPool] = []
         self._events = queue.SimpleQueue[Event | BaseException | None]()
-        self._waiting = deque[int]()
+        self._waiting, self._unended = deque[int](), set[int]()
         self._changed = threading.Condition()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -48,9 +48,8 @@ class LocalRunner:
         """Carry out runs, as many at the same time as the study has jobs. Called again, the processes are still there."""
         if not indices:
             return
-        self._waiting = deque(indices)
-        self._turns = Turns(self.specs, self.study, self.bounds.registry)
-        self._turns.begin(indices)
+        self._waiting, self._unended = deque(indices), set(indices)
+        self._before = Turns(self.specs, self.study, self.bounds.registry).before
         # daemons: a command that is interrupted again while it closes does not wait for them, and their processes end with it
         self._thread = threading.Thread(target=self._serve, args=(indices, numba_cache_folder()), daemon=True)
         self._thread.start()
@@ -98,7 +97,7 @@ class LocalRunner:
                 self.bounds.note_run(spec, record)
                 self._events.put(RunsEnded({index: record}, machine()))
                 with self._changed:
-                    self._turns.end(index)
+                    self._unended.remove(index)
                     self._changed.notify_all()
         except WorkerDied:  # the driver stopped it
             pass
@@ -109,7 +108,7 @@ class LocalRunner:
         """Return the next run whose turn it is, taken from those that wait; None if none does, or the driver stopped."""
         with self._changed:
             while self._waiting and not self._stop.is_set():
-                ready = (index for index in self._waiting if not self._turns.must_wait(index))
+                ready = (index for index in self._waiting if self._unended.isdisjoint(self._before.get(index, ())))
                 if (index := next(ready, None)) is not None:
                     self._waiting.remove(index)
                     return index
