@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from time import monotonic
 from typing import Any
-from weakref import WeakSet
 
 import msgspec
 
@@ -129,10 +128,9 @@ def run_task(task: bytes, node: str = "") -> bytes:
         return frame(answer)
     specs = decode(request.runs, list[RunSpec])
     reading = {spec.data_key: _reading_seconds.get(spec.data_key, 0.0) for spec in specs}
-    with _lent_pool(_code(request)) as pool:
-        if pool not in _prepared:  # the first block has all solvers
+    with _lent_pool(_code(request)) as (pool, is_new):
+        if is_new:  # the first block has all solvers
             pool.prepare(specs, reading, lambda _: None)
-            _prepared.add(pool)
         began, records = monotonic(), list[Record]()
         bounds = DualBounds(_registry(_code(request)), request.bounds)
         for spec in specs:
@@ -200,21 +198,21 @@ def _registry(code: bytes) -> Registry:
 
 
 _idle: list[tuple[bytes, ProcessPool]] = []  # with the code of the plugins that their processes have
-_prepared = WeakSet[ProcessPool]()
 _stop = threading.Event()  # of the runs that go on
 
 
 @contextmanager
-def _lent_pool(code: bytes) -> Iterator[ProcessPool]:
-    """Lend a pool, an idle one where there is one; it is closed where the block fails."""
+def _lent_pool(code: bytes) -> Iterator[tuple[ProcessPool, bool]]:
+    """Lend a pool, and say whether it is new or an idle one; it is closed where the block fails."""
     with _LOCK:
         while _idle and _idle[-1][0] != code:
             _idle.pop()[1].close()
-        pool = _idle.pop()[1] if _idle else ProcessPool(None, numba_cache_folder(), _stop)
+        is_new = not _idle
+        pool = ProcessPool(None, numba_cache_folder(), _stop) if is_new else _idle.pop()[1]
         pool.stop = _stop
     with ExitStack() as stack:
         stack.callback(pool.close)
-        yield pool
+        yield pool, is_new
         stack.pop_all()
         _idle.append((code, pool))
 

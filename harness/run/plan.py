@@ -166,9 +166,8 @@ def plan(study: Study, registry: Registry, datasets: Mapping[str, Dataset]) -> l
         for source in study.datasets
         for spec in _cells(study, registry, source, datasets[key_of_source(source, registry)])
     ]  # fmt: skip
-    specs: list[RunSpec] = []
-    for repetition, seed in itertools.product(range(study.repeat or 1), study.seeds):
-        specs.extend(replace(cell, seed=seed, repetition=repetition) for cell in cells)
+    order = itertools.product(range(study.repeat or 1), study.seeds, cells)
+    specs = [replace(cell, seed=seed, repetition=repetition) for repetition, seed, cell in order]
     return specs if study.part == (1, 1) else part_of(specs, study)
 
 
@@ -363,24 +362,15 @@ def _problem_cells(
         dataset.task,
     )
     oracle = study.core_set_oracle if problem.has_core_set or problem.columns else ""
-    name = registry.name_of("formulation", problem)
-    stated = replace(
-        configured,
-        formulation=name,
-        metrics=metrics,
-        core_set_oracle=oracle,
-        queries_targets=problem.queries_targets,
-    )
-    if dataset.task != problem.task:
-        stated = replace(stated, skip_reason=_mismatch(problem, source, dataset.task, registry))
-    kernels = _kernels(study, registry, item, dataset)
-    for (kernel, kernel_values), values in itertools.product(
-        kernels, _problem_grid(study, item, problem, dataset, name)
-    ):
+    name, fits = registry.name_of("formulation", problem), dataset.task == problem.task
+    reason = configured.skip_reason if fits else _mismatch(problem, source, dataset.task, registry)
+    grid = _kernels(study, registry, item, dataset), _problem_grid(study, item, problem, dataset, name)
+    for (kernel, kernel_values), values in itertools.product(*grid):
         of_kernel = registry.name_of("kernel", kernel)
         cell = replace(
-            stated, problem_parameters=values, kernel=of_kernel, kernel_parameters=kernel_values,
-            trusted=registry.owners(name, of_kernel, stated.source, metrics, oracle),
+            configured, formulation=name, metrics=metrics, core_set_oracle=oracle, queries_targets=problem.queries_targets,
+            problem_parameters=values, kernel=of_kernel, kernel_parameters=kernel_values, skip_reason=reason,
+            trusted=registry.owners(name, of_kernel, configured.source, metrics, oracle),
         )  # fmt: skip
         yield from _paths(study, kernel, problem, dataset, cell) if study.path else (cell,)
 

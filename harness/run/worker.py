@@ -14,6 +14,7 @@ import gc
 import os
 import sys
 from dataclasses import replace
+from itertools import starmap
 from pathlib import Path
 from time import monotonic  # by name: what a solver patches later is not this clock
 from typing import TYPE_CHECKING, Any
@@ -169,10 +170,7 @@ class Worker:
         """Send the outcome of a run."""
         observed.disturbance = observed.disturbance or self._changes()
         claims = outcome_claims(observed)
-        used = [
-            *(claims.undeclared or ()),
-            *(file for each in self.descendants.commands.values() for file in code_of(*each)),
-        ]
+        used = {*(claims.undeclared or ())}.union(*starmap(code_of, self.descendants.commands.values()))
         claims.undeclared = self.code.undeclared(run.spec.depends_on, self.factory.registry, used) or None
         warm, well = observed.warm, run.spec.threads == 1 and claims.status in _WENT_WELL
         seconds = run.warm_up.run_ended(
