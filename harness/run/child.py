@@ -92,7 +92,7 @@ class ChildRun:
             warm = warm_up(self.solver, factory.small(spec, clocks), limit, compilation.clock)
         emit(msgspec.structs.replace(warm, sources=factory.registry.sources()))
         if self.only_compile:
-            emit(messages.FitResult(Claims()))
+            emit(messages.RunResult(Claims()))
             return
         problem, path = factory.problem(spec.first), factory.path(spec, clocks) if spec.path else None
         claims, model = self._measure(problem, path, emit)
@@ -102,7 +102,8 @@ class ChildRun:
         limit_memory(None)  # what is left is the host's own work
         claims.sources = factory.registry.sources()
         claims.undeclared = self.code.undeclared(spec.depends_on, factory.registry)
-        emit(messages.FitResult(claims, model, factory.kernel_sample(spec)))
+        sample = factory.kernel_sample(spec)
+        emit(messages.RunResult(claims, messages.ToCertify(model, kernel_sample=sample)))
 
     def _measure(self, problem: Problem, path: SolutionPath | None, emit: Emit) -> tuple[Claims, bytes]:
         """Drive the solver; return the claims of its process, and the model. Never raises for a fault of the solver.

@@ -130,7 +130,7 @@ class Driver:
         if self.study.executor and self._runnable(self._stored_on(machine()["id"])):  # else no engine is needed
             from harness.run.node_runner import NodeRunner
 
-            runner = NodeRunner(self.specs, self.study, self.registry, self.bounds, self.on_note)
+            runner = NodeRunner(self.specs, self.study, self.bounds, self.on_note)
         try:
             self.records |= runner.reusable(functools.cache(self._stored_on))
             self.on_planned(self.specs, len(self.records))

@@ -295,24 +295,17 @@ class Template:
     def ask(self, request: Any, descriptors: Sequence[int] = (), stop: threading.Event | None = None) -> Any:
         """Return the answer to a request; OSError if there is none or ``stop`` is set first, and then never again."""
         with self._lock:
+            until = monotonic() + _ANSWER_SECONDS
             try:
                 self.channel.send(request, descriptors)
-                return self._answer(stop).number
+                while monotonic() < until:
+                    with contextlib.suppress(TimeoutError):
+                        return self.channel.receive(_POLL_SECONDS, stop).number
+                    continue_if_stopped(self.process.pid)
+                raise TimeoutError
             except (OSError, BrokenStream) as error:
                 self.close()
                 raise ConnectionError("the template does not answer") from error
-
-    def _answer(self, stop: threading.Event | None) -> Any:
-        """Wait for an answer. A template that somebody stopped is continued once; stopped again, it is given up."""
-        until, was_stopped = monotonic() + _ANSWER_SECONDS, False
-        while True:
-            try:
-                return self.channel.receive(_POLL_SECONDS, stop)
-            except TimeoutError:
-                stopped = continue_if_stopped(self.process.pid)
-                if monotonic() > until or (stopped and was_stopped):
-                    raise
-                was_stopped = was_stopped or stopped
 
     def fork(
         self, module: str, descriptors: list[int], environment: Mapping[str, str], stop: threading.Event

@@ -311,17 +311,6 @@ class TargetReply(_Part, frozen=True):
     refusal: str = ""
 
 
-class FitResult(_Part, frozen=True):
-    """The fit ended; ``claims`` are what the solver's process says of it.
-
-    kernel_sample : kernel values between a few points, as this process computes them
-    """
-
-    claims: Claims
-    model: bytes = b""
-    kernel_sample: np.ndarray | None = None
-
-
 class ToCertify(_Part, frozen=True):
     """What is to be certified of a run.
 
@@ -339,7 +328,7 @@ class ToCertify(_Part, frozen=True):
 
 
 class RunResult(_Part, frozen=True):
-    """From a worker: the outcome of a run, and what is to be certified of it."""
+    """From a child: the fit ended; what its process says of it, and its model. From a worker: what became of the run."""
 
     claims: Claims
     solved: ToCertify = ToCertify()
@@ -362,7 +351,7 @@ class Certified(_Part, frozen=True):
 
 ToChild = TargetReply
 FromChild = (
-    Compiling | Warm | ClockStarted | Point | FinishedCell | ModelCopied | FitRepeated | TargetRequest | FitResult
+    Compiling | Warm | ClockStarted | Point | FinishedCell | ModelCopied | FitRepeated | TargetRequest | RunResult
 )
 ToProcess = Prepare | Run | Certify
 FromProcess = Prepared | Busy | RunResult | Certified

@@ -21,7 +21,6 @@ from typing import Any
 import msgspec
 
 from harness.measure.outcome import Status, StoppedBy
-from harness.registry.discovery import Registry
 from harness.run import executors, node
 from harness.run.channel import encode, frame, unframe
 from harness.run.dual_bounds import DualBounds
@@ -51,21 +50,14 @@ class NodeRunner:
     UsageError : the executor cannot be opened.
     """
 
-    def __init__(
-        self,
-        specs: Sequence[RunSpec],
-        study: Study,
-        registry: Registry,
-        bounds: DualBounds,
-        note: Callable[[str], None],
-    ) -> None:
+    def __init__(self, specs: Sequence[RunSpec], study: Study, bounds: DualBounds, note: Callable[[str], None]) -> None:
         self.specs, self.study, self.url, self.note = list(map(_located, specs)), study, study.executor, note
         self._bounds = bounds
         self._block_numbers = block_numbers(self.specs, study)
         requires = sorted({spec.requires for spec in self.specs})
         plugins = sorted({name for spec in self.specs for name in (spec.plugin, *spec.trusted)})
         programs = sorted({name for spec in self.specs for name in spec.depends_on})
-        here = EnvironmentFingerprint.of_process(plugins, registry, requires, programs)
+        here = EnvironmentFingerprint.of_process(plugins, bounds.registry, requires, programs)
         self._task = Task(here, _absolute(study.plugin_paths), requires, study.limits.memory_limit)
         self._ended = queue.SimpleQueue[tuple[list[int], Future[bytes]]]()  # tasks by their runs
         self._machines: dict[str, Mapping[str, Any]] = {}  # by the name of the node
@@ -74,7 +66,7 @@ class NodeRunner:
         self._run_seconds: dict[str, float] = {}  # data key -> seconds of a run in the last task
         self._failed_once = set[int]()  # runs
         self._refusals, self._shown = 0, monotonic()
-        self.executor = executors.select_executor(self.url, registry)()
+        self.executor = executors.select_executor(self.url, bounds.registry)()
 
     def close(self) -> list[RunsEnded]:
         """End what goes on, and close the executor."""

@@ -139,7 +139,7 @@ class Observed:
     spec: RunSpec
     server: TargetServer = field(default_factory=TargetServer)
     take_sample: Callable[[float | None], Usage] = lambda _: NOTHING_USED
-    result: messages.FitResult | None = None
+    result: messages.RunResult | None = None
     points: list[messages.Point] = field(default_factory=list)
     cells: list[messages.FinishedCell] = field(default_factory=list)
     warm: messages.Warm | None = None
@@ -169,9 +169,9 @@ class Observed:
 
     @property
     def to_certify(self) -> messages.ToCertify:
-        """What is to be certified of the run."""
-        model, sample = (b"", None) if self.result is None else (self.result.model, self.result.kernel_sample)
-        return messages.ToCertify(model, self.points, self.server.queried, self.cells, sample)
+        """What is to be certified of the run: of the child's result the model alone, the rest as it was observed."""
+        solved = messages.ToCertify() if self.result is None else self.result.solved
+        return msgspec.structs.replace(solved, points=self.points, queried=self.server.queried, cells=self.cells)
 
     @property
     def compiled(self) -> float:
@@ -223,7 +223,7 @@ class Observed:
                 self.sample()
                 self.peak_bytes = max(self.peak_bytes, self.usage.high_water_bytes)
                 self._enter("again")
-            case messages.FitResult():
+            case messages.RunResult():
                 self.end_fit()
                 self.result = message
             case messages.TargetRequest():

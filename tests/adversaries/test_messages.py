@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from harness.measure.outcome import TracePoint
 from harness.run.channel import BrokenStream, Channel, frame
-from harness.run.messages import Certified, FitResult, FromChild, FromProcess, Model, Point, RunResult, ToCertify, Warm
+from harness.run.messages import Certified, FromChild, FromProcess, Model, Point, RunResult, ToCertify, Warm
 from harness.run.record import CertifiedFigures, Claims
 
 SECRET = b"0123456789abcdef"
@@ -65,7 +65,7 @@ def test_a_flipped_bit_is_never_read_as_another_message(data):
 
 def test_a_message_may_not_have_any_size():
     with pytest.raises(BrokenStream, match="which none has"):
-        read_all(frame(FitResult(Claims(), bytes(2000)), SECRET), largest=1000)
+        read_all(frame(RunResult(Claims(), ToCertify(bytes(2000))), SECRET), largest=1000)
 
 
 @pytest.mark.parametrize(
@@ -80,11 +80,12 @@ def test_a_model_of_points_that_are_not_there_or_of_another_number_is_refused(su
 @pytest.mark.parametrize(
     "message",
     [
-        FitResult([1, 2]), FitResult(None), FitResult(Claims(), "m"), Point([1], 0.0), Point({}, 0.0), Point(POINT, float("nan")),
-        Warm([1]), Warm(-1.0), Warm(1.0, {"plugin": 3}), RunResult(Claims(), ToCertify(b"", [{"host_seconds": 1.0}])),
-        RunResult(Claims(), ToCertify(b"", [], "queried")), {"type": "Warm"}, [1] * 9, FitResult(Claims(status="splendid")),
-        FitResult(Claims(fit_seconds=float("nan"))), FitResult(Claims(fit_seconds=-1.0)), FitResult(Claims(iterations=-3)),
-        FitResult(Claims(iterations=2.5)), FitResult(Claims(info=[1])), FitResult(Claims(kernel_evaluations=2**63)),
+        RunResult([1, 2]), RunResult(None), RunResult(Claims(), ToCertify("m")), Point([1], 0.0), Point({}, 0.0),
+        Point(POINT, float("nan")),
+        Warm([1]), Warm(-1.0), Warm(1.0, {"plugin": 3}), {"type": "Warm"}, [1] * 9, RunResult(Claims(status="splendid")),
+        RunResult(Claims(), ToCertify(b"", [{"host_seconds": 1.0}])), RunResult(Claims(), ToCertify(b"", [], "queried")),
+        RunResult(Claims(fit_seconds=float("nan"))), RunResult(Claims(fit_seconds=-1.0)), RunResult(Claims(iterations=-3)),
+        RunResult(Claims(iterations=2.5)), RunResult(Claims(info=[1])), RunResult(Claims(kernel_evaluations=2**63)),
         Certified(CertifiedFigures(test_accuracy=1.5)),
     ],
     ids=repr,

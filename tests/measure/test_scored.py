@@ -14,7 +14,7 @@ from harness.kernels.engine import Engine
 from harness.measure import scored
 from harness.measure.scored import FreeModel, Weights
 from harness.run.channel import frame
-from harness.run.messages import FitResult, Model
+from harness.run.messages import Model, RunResult, ToCertify
 from harness.run.record import Claims
 from tests.adversaries.test_messages import SECRET, read_all
 from tests.golden import assert_golden
@@ -26,8 +26,8 @@ COEF = RNG.normal(size=17)
 
 def sent(model):
     """Return the expansion as the certifier gets it."""
-    (message,) = read_all(frame(FitResult(Claims(), Model.of(model).packed()), SECRET))
-    return Model.unpacked(message.model).opened(KernelOracle(RBF(), X))
+    (message,) = read_all(frame(RunResult(Claims(), ToCertify(Model.of(model).packed())), SECRET))
+    return Model.unpacked(message.solved.model).opened(KernelOracle(RBF(), X))
 
 
 @given(zeros=st.sets(st.integers(0, 16)), sparse=st.booleans(), single=st.booleans(), training=st.booleans())
@@ -85,8 +85,8 @@ def test_features_of_the_solvers_own_are_evaluated_by_their_definition_after_the
     monkeypatch.setattr(scored, "pieces", lambda length, width: [slice(0, 2), slice(2, length)])
     kernel, weights = KernelOracle(RBF(), scipy.sparse.csr_array(X) if sparse else X), RNG.normal(size=7)
     model = Weights.checked(kernel, weights, 0.5, CosineFeatures(DIRECTIONS, OFFSETS))
-    (message,) = read_all(frame(FitResult(Claims(), Model.of(model).packed()), SECRET))
-    arrived = Model.unpacked(message.model)
+    (message,) = read_all(frame(RunResult(Claims(), ToCertify(Model.of(model).packed())), SECRET))
+    arrived = Model.unpacked(message.solved.model)
     again = arrived.opened(kernel)
     expected = np.sqrt(2.0 / 7.0) * np.cos(NEW @ DIRECTIONS + OFFSETS) @ weights + 0.5
     for points in (NEW, scipy.sparse.csr_array(NEW)):

@@ -11,7 +11,7 @@ from harness import RBF, KernelOracle
 from harness.datasets.generators import Checkerboard
 from harness.measure.outcome import Status, StoppedBy
 from harness.problems import ReducedHull
-from harness.run.messages import ClockStarted, Compiling, FitResult, ModelCopied, Warm
+from harness.run.messages import ClockStarted, Compiling, ModelCopied, RunResult, Warm
 from harness.run.record import Claims, Record
 from harness.run.target_server import TargetServer
 from harness.run.warm_up import few_points
@@ -118,13 +118,13 @@ def test_a_run_that_did_not_reach_its_clock_is_measured_again():
 
 @pytest.mark.parametrize(("status", "recorded"), [("ok", "ok"), ("error", "environment"), ("memory", "environment")])
 def test_a_run_that_failed_after_something_was_done_to_it_from_outside_is_the_machines_fault(status, recorded):
-    result = FitResult(Claims(status=Status(status), reason="no luck"))
+    result = RunResult(Claims(status=Status(status), reason="no luck"))
     claims = outcome_claims(Observed(SPEC, result=result, disturbance="its process was stopped"))
     assert (claims.status, "no luck" in claims.reason) == (recorded, True)
 
 
 def test_of_what_a_child_prints_the_end_is_recorded():
-    observed, (out, into) = Observed(SPEC, result=FitResult(Claims(status=Status.OK))), os.pipe()
+    observed, (out, into) = Observed(SPEC, result=RunResult(Claims(status=Status.OK))), os.pipe()
     for number in range(40):
         os.write(into, f"{number:02d}".encode() * 1000)
         observed.read_output(out)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness import Certificate, CSVCNoBias, Iterate, Solver, get_solver, hookimpl, parameter
-from harness.run.messages import FitResult
+from harness.run.messages import RunResult
 from harness.run.record import Claims
 
 WARM_UP_POINTS = 40
@@ -122,13 +122,13 @@ def emitter():
 
 def forges_result(problem):
     """Sends a result of its own, without a model."""
-    emitter()(FitResult(Claims(status="ok", stopped_by="solver", fit_seconds=0.0)))
+    emitter()(RunResult(Claims(status="ok", stopped_by="solver", fit_seconds=0.0)))
     time.sleep(60)
 
 
 def forges_kinds(problem):
     """Sends a message whose parts are none."""
-    emitter()(FitResult([1, 2]))
+    emitter()(RunResult([1, 2]))
     time.sleep(60)
 
 
