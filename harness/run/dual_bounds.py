@@ -90,10 +90,6 @@ class DualBounds:
         compared.cells = record.cells
         return compared
 
-    def note_run(self, spec: RunSpec, record: Record) -> None:
-        """Take in the dual value of a run that has just ended."""
-        self.note(Record({**spec.as_dict(), **record}))
-
 
 def certified_duals(record: Record, formulation: type[Problem]) -> Iterator[DualBound]:
     """Yield the dual values of a record's certificate: its own, less what rounding may have added, and the one that it used."""

@@ -36,7 +36,7 @@ from harness.run.descendants import at_parents_end, sweep
 from harness.support.files import user_cache, writable_folder
 from harness.support.processes import account, continue_if_stopped, is_alive, living, signal_to
 
-_KEPT_TEMPLATES = 2  # templates of the latest environments, kept though no living process was forked from them
+_SPARE_TEMPLATES = 2  # templates of the latest environments, which live though nothing forked from them does
 _ANSWER_SECONDS = 300.0  # seconds until a template answers; the first time when all is imported, and once compiled
 _ROUND_SECONDS = 0.002  # seconds between two looks at a process that is to end
 _CLOSE_SECONDS = 1.5  # seconds that a process may take to end when its socket is closed
@@ -327,7 +327,7 @@ def _end(channel: Channel, process: subprocess.Popen[bytes], owner: int) -> None
         process.wait()
 
 
-# those that a process was forked from are kept by it: nobody else can say how it ends
+# a process refers to the template that it was forked from: nobody else can say how it ends
 _TEMPLATES = weakref.WeakValueDictionary[tuple[object, ...], Template]()
 _LATEST = list[Template]()
 _TEMPLATES_LOCK = threading.Lock()
@@ -340,7 +340,7 @@ def template(environment: Mapping[str, str]) -> Template:
         latest = _TEMPLATES.get(key)
         if latest is None or latest.process.poll() is not None:
             latest = _TEMPLATES[key] = Template(environment)
-        _LATEST[:] = [*(each for each in _LATEST if each is not latest), latest][-_KEPT_TEMPLATES:]
+        _LATEST[:] = [*(each for each in _LATEST if each is not latest), latest][-_SPARE_TEMPLATES:]
     return latest
 
 

@@ -57,6 +57,10 @@ class LocalRunner:
             if isinstance(event, BaseException):
                 raise event
             yield event
+            if isinstance(event, RunsEnded):  # whoever waits for its dual has it now: the driver has noted it
+                with self._changed:
+                    self._unended.difference_update(event.records)
+                    self._changed.notify_all()
 
     def close(self) -> list[RunsEnded]:
         """End the processes, and return what had ended and was not yielded."""
@@ -94,11 +98,7 @@ class LocalRunner:
                 spec = self.specs[index]
                 self._events.put(RunStarted(index))
                 record = pool.run(spec, self.reading_seconds[spec.data_key], self.bounds.of_run(spec))
-                self.bounds.note_run(spec, record)
                 self._events.put(RunsEnded({index: record}, machine()))
-                with self._changed:
-                    self._unended.remove(index)
-                    self._changed.notify_all()
         except WorkerDied:  # the driver stopped it
             pass
         except BaseException as error:
