@@ -15,7 +15,6 @@ import select
 import socket
 import struct
 import sys
-import threading
 import zlib
 from collections.abc import Iterator, Sequence
 from time import monotonic  # by name: what a solver patches later is not this clock
@@ -29,7 +28,6 @@ from harness.support.printable import clean
 SECRET_BYTES = 16  # length of a secret
 _HEAD = struct.Struct("<QI")  # bytes of the message, their CRC-32
 _READ_BYTES = 1 << 16  # bytes that one read of a socket takes at most
-_POLL_SECONDS = 0.2  # seconds between two looks at an event that stops the waiting
 
 
 class BrokenStream(HarnessError):
@@ -103,13 +101,12 @@ class Channel:
         while (message := self._next()) is not None:
             yield message
 
-    def receive(self, seconds: float = math.inf, stop: threading.Event | None = None) -> Any:
+    def receive(self, seconds: float = math.inf) -> Any:
         """Wait for the next message and return it.
 
         Raises
         ------
         TimeoutError : it did not come in so many seconds.
-        InterruptedError : ``stop`` was set.
         ConnectionResetError : the other end was closed before.
         BrokenStream : what arrived is no message.
         """
@@ -117,10 +114,8 @@ class Channel:
         while (message := self._next()) is None:
             if self.closed:
                 raise ConnectionResetError("the other process closed its end")
-            if stop is not None and stop.is_set():
-                raise InterruptedError("stopped")
             left = until - monotonic()
-            if (stop is None and left == math.inf) or self._can_read(max(0.0, min(left, _POLL_SECONDS))):
+            if left == math.inf or self._can_read(max(0.0, left)):
                 self._read_once()
             elif left <= 0.0:  # and nothing had come: this process may have been stopped itself
                 raise TimeoutError("no message came in time")

@@ -41,7 +41,7 @@ _ANSWER_SECONDS = 300.0  # seconds until a template answers; the first time when
 _ROUND_SECONDS = 0.002  # seconds between two looks at a process that is to end
 _CLOSE_SECONDS = 1.5  # seconds that a process may take to end when its socket is closed
 _LATE_SECONDS = 0.5  # seconds that a message may be late
-_POLL_SECONDS = 0.2  # seconds between two looks at a process that says nothing
+_POLL_SECONDS = 0.2  # seconds between two looks at a process that says nothing, and at the event that stops the waiting
 _WORK_SECONDS = 2.0  # seconds in which a process that works uses some CPU time, on a busy machine too
 _SEND_SECONDS = 60.0  # seconds in which a process reads what it is sent: at once, or when it has started
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "BLIS_NUM_THREADS")
@@ -185,8 +185,10 @@ class Process:
 
     def _message(self) -> Any:
         """Return the next message; None if none comes for a while. A process that is stopped is continued once."""
+        if self.stop.is_set():
+            raise InterruptedError("stopped")
         try:
-            return self.channel.receive(_POLL_SECONDS, self.stop)
+            return self.channel.receive(_POLL_SECONDS)
         except TimeoutError:
             self.was_stopped = self.was_stopped or continue_if_stopped(self.process.pid)
             return None
@@ -298,9 +300,9 @@ class Template:
             until = monotonic() + _ANSWER_SECONDS
             try:
                 self.channel.send(request, descriptors)
-                while monotonic() < until:
+                while monotonic() < until and (stop is None or not stop.is_set()):
                     with contextlib.suppress(TimeoutError):
-                        return self.channel.receive(_POLL_SECONDS, stop).number
+                        return self.channel.receive(_POLL_SECONDS).number
                     continue_if_stopped(self.process.pid)
                 raise TimeoutError
             except (OSError, BrokenStream) as error:

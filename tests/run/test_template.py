@@ -1,5 +1,6 @@
 """The process that worker and certifier are forked from: what it has imported, how its children end, what comes in its place."""
 
+import gc
 import json
 import os
 import signal
@@ -79,6 +80,21 @@ def test_a_template_that_was_killed_is_replaced_and_what_it_forked_goes_on(envir
     for process in (certifier, another):
         process.close()
         assert process.process.poll() is not None
+
+
+def test_a_template_ends_when_others_are_newer_and_nothing_forked_from_it_is_known_any_more(environment):
+    certifier = Process("harness.run.certifier", FromProcess, environment, threading.Event())
+    first = certifier.process.template.process
+    newer = [host_process.template({**environment, "OMP_NUM_THREADS": number}) for number in ("2", "3")]
+    assert first.poll() is None
+    certifier.close()
+    assert certifier.process.returncode == 0, "the template alone could say this"
+    del certifier
+    gc.collect()
+    assert first.poll() == -signal.SIGKILL
+    assert [each.process.poll() for each in newer] == [None, None]
+    for each in newer:
+        each.close()
 
 
 def test_a_template_that_was_stopped_is_continued(environment, tmp_path):
