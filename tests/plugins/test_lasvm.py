@@ -63,7 +63,7 @@ def test_every_online_step_is_one_the_paper_allows(case, many):
 @pytest.mark.parametrize("case", ["noisy", "large-C", "poly"])
 def test_the_printed_finishing_step_takes_the_pairs_of_the_paper(case, monkeypatch):
     monkeypatch.setattr(finishing, "_PAUSE", 1)
-    problem, twin, steps = follow(case, finisher=None, shrinking=False)
+    _, twin, steps = follow(case, finisher=None, shrinking=False)
     operations = 0
     next(steps)  # the model before the finishing step
     for iterate in steps:

@@ -165,7 +165,7 @@ def trees_are_slower() -> str:
     runs = runs[~(runs["solver"].str.startswith("smo-block") & (formulation[runs.index].astype(str) == "l2-svc"))]
     runs["solver"] = [re.sub(r"(?<=[\[,])(C|gamma|outliers)=[^,\]]*,?", "", name).replace(",]", "]").replace("[]", "")
                       for name in runs["solver"]]  # fmt: skip
-    mean, found = runs.groupby(["set", "solver"])["error"].mean().unstack(), []
+    mean, found = runs.pivot_table(index="set", columns="solver", values="error"), []
     for name, row in mean.iterrows():
         tree, best = row.get("rgd-tree", np.nan), row.min()
         near = np.isfinite(tree) and tree <= best + 0.5
