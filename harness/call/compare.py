@@ -15,6 +15,7 @@ from harness.call.study_file import StudyFile
 from harness.registry.entries import check_not_in_plugin
 from harness.report.progress import reporter
 from harness.run import host_process
+from harness.run.dual_bounds import with_suboptimality
 from harness.support.errors import HarnessError, UsageError
 
 
@@ -82,4 +83,6 @@ def compare(
     )
     records = request.run_study(planned, objects.registry, reporter(quiet=quiet, spelled=in_python), quiet=quiet)
     further = {"study": study and str(study), "store": store and str(store), "fresh": fresh, "yes": yes}
-    return Result(tuple(records), command_of({**settings, **further}), planned.sha256, objects.registry)
+    return Result(
+        tuple(with_suboptimality(records)), command_of({**settings, **further}), planned.sha256, objects.registry
+    )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harness.registry.hookspecs import FORMATS
 from harness.report import files, latex, table
 from harness.report.layout import Cell
+from harness.run.dual_bounds import with_suboptimality
 from harness.run.record import Record
 from harness.support import faults
 from harness.support.errors import PluginError, UsageError
@@ -75,6 +76,8 @@ def render(
     ------
     PluginError : a plugin's format raised or returned no text.
     """
+    if name in files.WRITERS or name in (added or {}):
+        records = with_suboptimality(records)  # tables have it from their groups
     if name in (added or {}):
         return _plugin_text(name, (added or {})[name], records, command or "")
     if name in files.WRITERS:

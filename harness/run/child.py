@@ -129,6 +129,12 @@ class ChildRun:
                 outcome = _drive(self, problem, plain, clocks, emit)
                 claims, self.yields = _claims(outcome), outcome.yields
                 _add_counts(claims, solver, problem.kernel.counter)
+                form = "dual_coef" if outcome.model is None else outcome.model.form
+                if form != solver.model_form:
+                    faults.append(
+                        f"{solver.name} yields {form}, and its class has model_form = '{solver.model_form}'; write model_form = "
+                        f"'{form}', by which the host knows whether it needs the dual of another run"
+                    )
                 if outcome.info_cut:
                     faults.append(f"info was cut to {INFO[0]:,} entries and {INFO[1]:,} characters, 4,000 of a text")
                 model = _packed_model(outcome, problem)

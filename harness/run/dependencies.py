@@ -33,8 +33,6 @@ Facts = dict[str, dict[str, str]]  # what is declared -> its path, sha256 and ve
 
 _VERSION_SECONDS = 10.0  # seconds in which a program prints its version
 _VERSION_CHARACTERS = 200  # most characters of the version that a record repeats
-# suffixes of files that a program runs
-_SCRIPTS = (".py", ".r", ".jl", ".m", ".sh", ".pl", ".rb", ".js", ".lua", ".jar")
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _SYSTEM = ("/lib", "/usr/lib")  # how the names of folders begin whose libraries other libraries load
 _HOST, _STANDARD = f"{Path(__file__).parents[1]}/", f"{os.path.realpath(Path(os.__file__).parent)}/"
@@ -171,7 +169,10 @@ def _is_plugins(frame: Any) -> bool:
 
 
 def code_of(command: Sequence[Any], folder: Any = None) -> list[str]:
-    """Return the paths of the program that a command runs, of its interpreter, and of the script that it runs, where there are such.
+    """Return the paths of the program that a command runs, of its interpreter, and of the files among its arguments.
+
+    Files that the run made itself are in its folder. Of another file nobody can tell whether it is a script or data: the row
+    depends on it either way.
 
     folder : in which it runs; None: this process's
     """
@@ -189,9 +190,14 @@ def code_of(command: Sequence[Any], folder: Any = None) -> list[str]:
     if program.name in _SHELLS and "-c" in words[1:-1]:
         text = words[words.index("-c") + 1]
         return [str(program), *code_of(shlex.split(text, comments=True)[:1], folder)]
-    script = folder / next((word for word in words[1:] if not word.startswith("-")), "")
-    is_code = script.is_file() and (script.suffix.lower() in _SCRIPTS or os.access(script, os.X_OK))
-    return [str(program), *([str(script)] if is_code else [])]
+    files = [folder / word.rpartition("=")[2] for word in words[1:]]
+    return [str(program), *(str(file) for file in files if not file.is_relative_to("/proc") and _is_file(file))]
+
+
+def _is_file(path: Path) -> bool:
+    with contextlib.suppress(OSError, ValueError):  # a long argument is no path
+        return path.is_file()
+    return False
 
 
 def _of_program(executable: Any, arguments: Any, folder: Any, *_: Any) -> list[str]:
