@@ -98,6 +98,12 @@ def require(condition: object, message: str) -> None:
         raise AssertionError(message)
 
 
+def skip_unless(condition: object, reason: str) -> None:
+    """Raise unittest.SkipTest with a reason unless the condition holds."""
+    if not condition:
+        raise unittest.SkipTest(reason)
+
+
 class Checks:
     """A suite of checks of one thing.
 
@@ -203,7 +209,7 @@ class Checks:
         except BaseException as error:  # a plugin may raise anything
             # pytest appends the expression to the message of an assertion
             assertion = str(error).partition("\nassert ")[0] if isinstance(error, AssertionError) else ""
-            message = assertion or faults.format_error(error)
+            message = f"{label}: " * bool(label) + (assertion or faults.format_error(error))
             return Result(name, label, "failed", message, place(cls.subject()), error=error)
         return Result(name, label, "passed")
 

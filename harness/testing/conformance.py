@@ -6,23 +6,23 @@ solver is driven once on each case, and the checks share that drive; only checks
 
 from __future__ import annotations
 
-import unittest
+from itertools import zip_longest
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.kernels.functions import RBF, Linear, Precomputed
-from harness.measure.drive import drive
+from harness.measure.drive import drive, outcome_of
 from harness.measure.outcome import Limits
-from harness.measure.scored import FreeModel, Weights
+from harness.measure.scored import FreeModel
 from harness.problems.cases import Case, csr
 from harness.registry.discovery import shared_registry
 from harness.run.target_server import only_queried
 from harness.solver.protocol import Iterate
 from harness.testing import exact
-from harness.testing.checks import LIMIT, ValueChecks, check, require
-from harness.testing.running import Snapshot, bytes_of, observed, snapshots
+from harness.testing.checks import LIMIT, ValueChecks, check, require, skip_unless
+from harness.testing.running import bits, bytes_of, observed, snapshots
 from harness.testing.suite import (
     PATIENT_SECONDS,
     ROUNDING,
@@ -88,7 +88,7 @@ class SolverConformance(ValueChecks, Suite):
     def test_yields_a_model_in_time(self, case: Case) -> None:
         """The first model is yielded within 10 s on a few points."""
         first = next(snapshots(self.solver, case.problem(), seed=self.seed), None)
-        require(first is not None, f"{case}: it ended without yielding a model; yield at least one harness.Iterate.")
+        require(first is not None, "it ended without yielding a model; yield at least one harness.Iterate.")
 
     # -- the model --------------------------------------------------------------------------
 
@@ -96,24 +96,16 @@ class SolverConformance(ValueChecks, Suite):
     def test_every_iterate_is_feasible(self, case: Case) -> None:
         """Every yielded model is finite, of the right shape, and within the constraints."""
         run = self._run(case)
-        outcome = run.outcome
         # the drive has already checked a last model of another kind
-        last = [Snapshot.of(Iterate(outcome.dual_coef, outcome.intercept))] if outcome.model is None else []
-        for position, snapshot in enumerate((*run.snapshots, *last)):
-            model = snapshot.dual_coef, snapshot.free, snapshot.weights
-            require(
-                any(part is not None for part in model),
-                f"{case}: iterate {position} has neither dual_coef nor weights.",
-            )
+        coef = run.outcome.dual_coef
+        last = [] if coef is None else [Iterate(coef, run.outcome.intercept)]
+        for position, iterate in enumerate((*run.snapshots, *last)):
             try:
-                if snapshot.weights is not None:
-                    Weights.checked(run.problem.kernel, snapshot.weights, snapshot.intercept, snapshot.features)
-                elif snapshot.free is not None:
-                    FreeModel.checked(run.problem.kernel, *snapshot.free, snapshot.intercept)
-                else:
-                    run.problem.checked(snapshot.dual_coef, snapshot.intercept)
+                model = outcome_of(self.solver, run.problem, iterate, 0.0, 0.0, 0)
+                if model.dual_coef is not None:
+                    run.problem.checked(model.dual_coef, model.intercept)
             except Exception as error:
-                raise AssertionError(f"{case}: iterate {position}: {error}") from None
+                raise AssertionError(f"iterate {position}: {error}") from None
 
     @check(on="all")
     def test_ends_by_itself(self, case: Case) -> None:
@@ -126,9 +118,7 @@ class SolverConformance(ValueChecks, Suite):
         self._run_to_repeat(case)
         iterates = iter(self.solver.iterates(self._stated(case), np.random.default_rng(self.seed)))
         done = any(iterate.done for iterate in iterates)  # any() stops at the first one
-        require(
-            not done or next(iterates, None) is None, f"{case}: it yields again after a done iterate; return there."
-        )
+        require(not done or next(iterates, None) is None, "it yields again after a done iterate; return there.")
 
     @check(on="all", since="0.2")
     def test_counts_what_there_is(self, case: Case) -> None:
@@ -139,11 +129,11 @@ class SolverConformance(ValueChecks, Suite):
         most = 2 * run.problem.n + extra  # regression has two coefficients a point
         for position, snapshot in enumerate(run.snapshots):
             step, size = before if snapshot.step is None else snapshot.step, snapshot.working_set
-            require(before <= step, f"{case}: iterate {position} has step {step} after {before}; step must not fall.")
+            require(before <= step, f"iterate {position} has step {step} after {before}; step must not fall.")
             before = step
             require(
                 size is None or 0 <= size <= most,
-                f"{case}: iterate {position} has working_set={size}, and the problem has {run.problem.n} points.",
+                f"iterate {position} has working_set={size}, and the problem has {run.problem.n} points.",
             )
 
     @check(on="all", needs=claims_a_gap)
@@ -151,18 +141,20 @@ class SolverConformance(ValueChecks, Suite):
         """The host's certificate of the last model is within the claimed relative gap."""
         model = self._certified(case)
         if "meets" in case.tags:
-            require((model.margin_lower or 0.0) <= 0.0, f"{case}: the hulls meet, but a margin was certified: {model}.")
+            require((model.margin_lower or 0.0) <= 0.0, f"the hulls meet, but a margin was certified: {model}.")
         else:
-            self._reaches_its_gap(str(case), model, lambda reached: f" {self._advice(case, reached)}")
+            self._reaches_its_gap(model, advice=lambda reached: f" {self._advice(case, reached)}")
 
-    def _reaches_its_gap(self, what: str, model: Certificate, advice: Callable[[float], str] = lambda _: "") -> None:
+    def _reaches_its_gap(
+        self, model: Certificate, what: str = "", advice: Callable[[float], str] = lambda _: ""
+    ) -> None:
         """Raise AssertionError if a certified model does not reach the claimed gap."""
         reached, gap = model.relative_gap, self.gap or 0.0
         if reached is None:
-            raise AssertionError(f"{what}: the host could not certify the model: {model}.")
+            raise AssertionError(f"{what}the host could not certify the model: {model}.")
         if not reached <= gap * (1.0 + 1e-6) + ROUNDING:
             claim = f"certified to a relative gap of {reached:.3g}; its conformance claims {gap:g}."
-            raise AssertionError(f"{what}: {claim}{advice(reached)}")
+            raise AssertionError(f"{what}{claim}{advice(reached)}")
 
     def _advice(self, case: Case, reached: float) -> str:
         """Return advice on a gap that is too large, which tells a wrong intercept from coefficients far from the optimum."""
@@ -182,14 +174,14 @@ class SolverConformance(ValueChecks, Suite):
         low, high = exact.bounds(case)
         require(
             low - slack <= value <= high + slack,
-            f"{case}: dual objective {value:.9g}; the optimum lies in [{low:.9g}, {high:.9g}] (tolerance {slack:.2g}).",
+            f"dual objective {value:.9g}; the optimum lies in [{low:.9g}, {high:.9g}] (tolerance {slack:.2g}).",
         )
 
     @check(on="protocol")
     def test_serves_as_an_oracle(self, case: Case) -> None:
         """``solve`` on a restricted problem returns a feasible model and its cost."""
-        if self._run_to_repeat(case).outcome.dual_coef is None:
-            raise unittest.SkipTest("the solver returns no dual coefficients, so it is no sub-solver")
+        dual_coef = self._run_to_repeat(case).outcome.dual_coef
+        skip_unless(dual_coef is not None, "the solver returns no dual coefficients, so it is no sub-solver")
         problem = self._stated(case)
         part = problem.restrict(np.arange(problem.n))
         before = problem.kernel.counter.evaluations
@@ -199,7 +191,7 @@ class SolverConformance(ValueChecks, Suite):
             spent = problem.kernel.counter.evaluations - before
             require(
                 solution.kernel_evaluations == spent,
-                f"{case}: {solution.kernel_evaluations} evaluations in its Solution, {spent} counted by the harness.",
+                f"{solution.kernel_evaluations} evaluations in its Solution, {spent} counted by the harness.",
             )
 
     # -- the protocol --------------------------------------------------------------------------------
@@ -212,23 +204,17 @@ class SolverConformance(ValueChecks, Suite):
             before = before.with_targets(only_queried(case.y, self._run(case).queried))
         everything = np.arange(after.n)
         rows = np.array(after.kernel.rows(everything))  # cached by the run, if any
-        require(
-            bytes_of(after.kernel.points) == bytes_of(before.kernel.points),
-            f"{case}: the solver changed the points; copy before writing.",
-        )
-        require(
-            after.targets.tobytes() == before.targets.tobytes(),
-            f"{case}: the solver changed the targets; copy before writing.",
-        )
-        values = before.kernel.block(everything)
-        recomputed = after.kernel.block(everything)
-        same_diagonal = np.array_equal(after.kernel.diagonal(), before.kernel.diagonal())
-        # the tolerance covers the rounding of stored rows only
-        require(
-            np.allclose(recomputed, values, rtol=1e-12, atol=1e-12), f"{case}: the solver changed the kernel's data."
-        )
-        require(np.allclose(rows, values, rtol=1e-4, atol=1e-4), f"{case}: the solver wrote into a cached kernel row.")
-        require(same_diagonal, f"{case}: the solver wrote into the kernel's diagonal.")
+        values, recomputed = (problem.kernel.block(everything) for problem in (before, after))
+        same = {
+            "changed the points; copy before writing": bytes_of(after.kernel.points) == bytes_of(before.kernel.points),
+            "changed the targets; copy before writing": after.targets.tobytes() == before.targets.tobytes(),
+            "changed the kernel's data": np.allclose(recomputed, values, rtol=1e-12, atol=1e-12),
+            # the tolerance covers the rounding of stored rows only
+            "wrote into a cached kernel row": np.allclose(rows, values, rtol=1e-4, atol=1e-4),
+            "wrote into the kernel's diagonal": np.array_equal(after.kernel.diagonal(), before.kernel.diagonal()),
+        }
+        for fault, unchanged in same.items():
+            require(unchanged, f"the solver {fault}.")
 
     @check(on="protocol")
     def test_same_seed_same_iterates(self, case: Case) -> None:
@@ -236,34 +222,20 @@ class SolverConformance(ValueChecks, Suite):
         first = self._run_to_repeat(case).snapshots
         np.random.seed(12345)  # noqa: NPY002 - a solver that uses the global generator is what this check looks for
         second = list(snapshots(self.solver, case.problem(), seed=self.seed))
-        require(len(first) == len(second), f"{case}: {len(first)} iterates, then {len(second)} with the same seed.")
-        for position, (one, other) in enumerate(zip(first, second, strict=True)):
-            require(
-                one.same_bits(other),
-                f"{case}: iterate {position} differs between two runs with the same seed; use only ``rng``.",
-            )
+        require(len(first) == len(second), f"{len(first)} iterates, then {len(second)} with the same seed.")
+        for position, models in enumerate(zip(first, second, strict=True)):
+            same = len(set(map(bits, models))) == 1
+            require(same, f"iterate {position} differs between two runs with the same seed; use only ``rng``.")
 
     @check(on="protocol")
     def test_interleaved_runs_do_not_disturb_each_other(self, case: Case) -> None:
         """Two runs of one solver, advanced in turns, equal two separate runs: all state is in the generator."""
         both = case, self._flipped(case)
-        alone = [self._run_to_repeat(each).snapshots for each in both]
-        runs = [snapshots(self.solver, each.problem(), seed=self.seed) for each in both]
-        together: list[list[Any]] = [[], []]
-        live = [0, 1]
-        while live:
-            for which in list(live):
-                snapshot = next(runs[which], None)
-                if snapshot is None:
-                    live.remove(which)
-                else:
-                    together[which].append(snapshot)
-        for which in (0, 1):
-            same = len(alone[which]) == len(together[which])
-            same = same and all(a.same_bits(b) for a, b in zip(alone[which], together[which], strict=True))
-            require(
-                same, f"{case}: a run differs when it is interleaved with another; keep all state in the generator."
-            )
+        separate = [[*map(bits, self._run_to_repeat(each).snapshots)] for each in both]
+        turns = [*zip_longest(*(snapshots(self.solver, each.problem(), seed=self.seed) for each in both))]
+        together = [[bits(models[run]) for models in turns if models[run] is not None] for run in (0, 1)]
+        same = together == separate
+        require(same, "a run differs when it is interleaved with another; keep all state in the generator.")
 
     @check(on="protocol")
     def test_yields_before_the_end_of_a_budget(self, case: Case) -> None:
@@ -272,13 +244,11 @@ class SolverConformance(ValueChecks, Suite):
         problem, began = case.problem(), perf_counter()
         outcome = drive(self.solver, problem, np.random.default_rng(self.seed), Limits(iteration_limit=1))
         closing = perf_counter() - began - outcome.seconds
-        require(outcome.yields == 1, f"{case}: {outcome.yields} yields under a limit of one.")
-        require(
-            outcome.seconds < _PATIENCE, f"{case}: {outcome.seconds:.1f} s before the first yield; yield more often."
-        )
+        require(outcome.yields == 1, f"{outcome.yields} yields under a limit of one.")
+        require(outcome.seconds < _PATIENCE, f"{outcome.seconds:.1f} s before the first yield; yield more often.")
         require(
             closing < _PATIENCE,
-            f"{case}: {closing:.1f} s until the generator ended after the host closed it; end at once.",
+            f"{closing:.1f} s until the generator ended after the host closed it; end at once.",
         )
         if outcome.dual_coef is not None:
             problem.checked(outcome.dual_coef, outcome.intercept)
@@ -289,14 +259,14 @@ class SolverConformance(ValueChecks, Suite):
         run = self._run(case)
         require(
             not run.counter.evaluations_at_least,
-            f"{case}: its count is a lower bound: it took the points, or computed with a copy; use problem.kernel.",
+            "its count is a lower bound: it took the points, or computed with a copy; use problem.kernel.",
         )
         counted = run.counter.evaluations
         # with the linear kernel a solver may store w, and count inner products with it that no engine computes
         complete = counted >= run.computed if case.linear else counted == run.computed
         require(
             complete,
-            f"{case}: {counted} kernel evaluations counted, {run.computed} computed; use problem.kernel, not its engine.",
+            f"{counted} kernel evaluations counted, {run.computed} computed; use problem.kernel, not its engine.",
         )
 
     @check(on="all", needs=queries_targets, fits=_queries_targets)
@@ -308,22 +278,21 @@ class SolverConformance(ValueChecks, Suite):
             strange = [] if snapshot.dual_coef is None else unknown[snapshot.dual_coef[unknown] != 0.0]
             require(
                 not len(strange),
-                f"{case}: iterate {position} has coefficients at the points {strange}, whose targets were not queried by then; "
+                f"iterate {position} has coefficients at the points {strange}, whose targets were not queried by then; "
                 "call problem.query for each point that a model uses.",
             )
         require(
             run.problem.queried.tolist() == run.queried,
-            f"{case}: the problem has {len(run.problem.queried)} queried targets, {len(run.queried)} were queried; use "
+            f"the problem has {len(run.problem.queried)} queried targets, {len(run.queried)} were queried; use "
             "only problem.query.",
         )
         # the targets that were not queried are negated, which must change nothing
         opposite = case.changed(y=np.where(np.isin(np.arange(len(case.y)), run.queried), case.y, -case.y))
         other = observed(self.solver, opposite, seed=self.seed, seconds=PATIENT_SECONDS)
-        same = run.queried == other.queried and len(run.snapshots) == len(other.snapshots)
-        same = same and all(a.same_bits(b) for a, b in zip(run.snapshots, other.snapshots, strict=True))
+        same = run.queried == other.queried and [*map(bits, run.snapshots)] == [*map(bits, other.snapshots)]
         require(
             same,
-            f"{case}: the targets that it did not query were changed, and it queried other points or returned other models; "
+            "the targets that it did not query were changed, and it queried other points or returned other models; "
             "use only problem.query for targets and only ``rng`` for random numbers.",
         )
 
@@ -345,19 +314,19 @@ class SolverConformance(ValueChecks, Suite):
         along, alone = (self._certify_path(case, cold=cold) for cold in (False, True))
         require(
             along.keys() == alone.keys(),
-            f"{case}: cells {sorted(alone.keys() - along.keys())} of its path were not solved; solve_path ends each cell of "
+            f"cells {sorted(alone.keys() - along.keys())} of its path were not solved; solve_path ends each cell of "
             "path.cells with a done iterate.",
         )
         for index, cell in along.items():
-            require(
-                (cell is None) == (alone[index] is None), f"{case}: cell {index} of its path has another kind of model."
-            )
-            other = alone[index]
+            what, other = f"cell {index} of its path", alone[index]
+            require((cell is None) == (other is None), f"{what} has another kind of model.")
             if cell is None or other is None or self.gap is None or "meets" in case.tags:
                 continue
-            self._reaches_its_gap(f"{case}: cell {index} of its path", cell)
+            self._reaches_its_gap(cell, f"{what}: ")
             if self.solver.exact:
-                self._same_objective(f"{case}: cell {index} of its path", cell, other)
+                (value, slack), (expected, other_slack) = self._value(cell), self._value(other)
+                same = abs(value - expected) <= slack + other_slack
+                require(same, f"{what}: objective {value}, and {expected} in a separate run.")
 
     # -- invariances ---------------------------------------------------------------------------------
 
@@ -384,28 +353,28 @@ class SolverConformance(ValueChecks, Suite):
         """Points in float32, in CSR, and as kernel values satisfy the checks of dense float64 points."""
         stored = {
             "float32": case.changed(x=case.x.astype(np.float32)),
-            "csr": case.changed(x=csr(case.x)),
-            "precomputed": case.changed(x=case.kernel.block(case.x, case.x), kernel=Precomputed()),
+            "CSR": case.changed(x=csr(case.x)),
+            "kernel values": case.changed(x=case.kernel.block(case.x, case.x), kernel=Precomputed()),
         }
         for storage, other in stored.items():
-            other = other.changed(name=f"{case.name}-{storage}")
-            if not self._takes(other):
-                continue
-            self._check_variant(case, other)
+            if self._takes(other):
+                self._check_variant(case, other, f"with points in {storage}")
 
     @check(on="first-formulation", since="0.2")
     def test_keeping_a_few_rows(self, case: Case) -> None:
         """With a cache of a few kernel rows, where ``kernel.matrix()`` is None, the objective is the same."""
-        few = case.changed(name=f"{case.name}-few-rows", cache_mb=_FEW_ROWS_MB)
-        self._check_variant(case, few)
+        self._check_variant(case, case.changed(cache_mb=_FEW_ROWS_MB), "with a cache of a few rows")
 
-    def _check_variant(self, case: Case, other: Case) -> None:
+    def _check_variant(self, case: Case, other: Case, how: str) -> None:
         """Run the checks of `_WHATEVER_THE_STORAGE` on another form of a case, and compare its objective with the case's."""
-        for name in _WHATEVER_THE_STORAGE:
-            if self.excuse(name) is None:
-                getattr(SolverConformance, name).once(self, other)
-        if converges(type(self)):
-            self._agrees(case, other)
+        try:
+            for name in _WHATEVER_THE_STORAGE:
+                if self.excuse(name) is None:
+                    getattr(SolverConformance, name).once(self, other)
+            if converges(type(self)):
+                self._agrees(case, other)
+        except AssertionError as error:
+            raise AssertionError(f"{how}: {error}") from error
 
     @check(on="protocol", needs=converges, fits=_has_a_law_of_scaling)
     def test_scaling_the_points(self, case: Case) -> None:

@@ -13,8 +13,8 @@ from harness.problems.cases import Case
 from harness.registry.discovery import shared_registry
 from harness.solver.path import Grid, SolutionPath
 from harness.support.parameters import values_of
-from harness.testing.checks import Checks, TookTooLong, limited, require
-from harness.testing.running import Run, observed
+from harness.testing.checks import Checks, TookTooLong, limited, require, skip_unless
+from harness.testing.running import Run, certified, observed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -99,13 +99,11 @@ class Suite(Checks):
     gap: ClassVar[float | None] = None
     cases: ClassVar[Sequence[Case] | None] = None
     seed: ClassVar[int] = 0
-    _runs: ClassVar[dict[int, Run | BaseException]]
-    _flips: ClassVar[dict[int, tuple[Case, Case]]]
-    _run_cases: ClassVar[list[Case]]
+    _runs: ClassVar[dict[Case, Run | BaseException]]
 
     def __init_subclass__(cls, **further: Any) -> None:
-        """Create empty stores of drives for the subclass."""
-        cls._runs, cls._flips, cls._run_cases = {}, {}, []
+        """Create an empty store of drives for the subclass."""
+        cls._runs = {}
         super().__init_subclass__(**further)
 
     @classmethod
@@ -151,27 +149,22 @@ class Suite(Checks):
     def teardown_class(cls) -> None:
         """Free the drives after the last test of the suite."""
         cls._runs.clear()
-        cls._run_cases.clear()
 
     def _stated(self, case: Case) -> Problem:
         problem: Problem = case.problem()
         reason = self.solver.refusal(problem)
-        if reason is not None:
-            raise unittest.SkipTest(reason)
+        skip_unless(reason is None, str(reason))
         return problem
 
     def _run(self, case: Case) -> Run:
         """Return the drive of the solver on a case, the same object for every check."""
-        if id(case) not in self._runs:
+        if case not in self._runs:
             self._stated(case)
-            self._run_cases.append(case)  # keep a reference, so that the id is not reused
             try:
-                run = observed(self.solver, case, seed=self.seed, seconds=PATIENT_SECONDS)
+                self._runs[case] = observed(self.solver, case, seed=self.seed, seconds=PATIENT_SECONDS)
             except BaseException as error:
-                self._runs[id(case)] = error
-            else:
-                self._runs[id(case)] = run
-        result = self._runs[id(case)]
+                self._runs[case] = error
+        result = self._runs[case]
         if isinstance(result, BaseException):
             raise result
         return result
@@ -179,24 +172,23 @@ class Suite(Checks):
     def _run_to_repeat(self, case: Case) -> Run:
         """Return the drive of the solver on a case for a check that makes further ones; SkipTest if it took too long."""
         run = self._run(case)
-        if run.outcome.stopped_by is StoppedBy.TIME:
-            raise unittest.SkipTest(f"{case} is not run again: it did not end within {PATIENT_SECONDS:g} s.")
+        in_time = run.outcome.stopped_by is not StoppedBy.TIME
+        skip_unless(in_time, f"{case} is not run again: it did not end within {PATIENT_SECONDS:g} s.")
         return run
 
-    def _flipped(self, case: Case) -> Case:
+    @staticmethod
+    @functools.cache
+    def _flipped(case: Case) -> Case:
         """Return the case with opposite targets, the same object for every check."""
-        return self._flips.setdefault(id(case), (case, case.changed(y=-case.y)))[1]
+        return case.changed(y=-case.y)
 
     def _finished(self, case: Case) -> Run:
         """Return the drive of the solver; raise AssertionError if the solver did not end by its own rule."""
         run = self._run(case)
         outcome = run.outcome
         ended = outcome.status is Status.OK or ("meets" in case.tags and outcome.status is Status.UNFINISHED)
-        require(
-            ended,
-            f"{case}: it ended as {outcome.status} after {outcome.yields} iterates: {outcome.reason.rstrip('.')}; "
-            "end the generator with a done iterate.",
-        )
+        how = f"it ended as {outcome.status} after {outcome.yields} iterates: {outcome.reason.rstrip('.')}"
+        require(ended, f"{how}; end the generator with a done iterate.")
         return run
 
     def _certified(self, case: Case) -> Certificate:
@@ -211,33 +203,33 @@ class Suite(Checks):
         certificate = self._certified(case)
         if "meets" in case.tags:
             return certificate.dual or 0.0, _NO_MARGIN
-        if certificate.dual is None:
-            raise AssertionError(f"{case}: the host could not certify the model: {certificate}.")
-        return certificate.dual, (self.gap or 0.0) * _scale(certificate) + ROUNDING
+        require(certificate.dual is not None, f"the host could not certify the model: {certificate}.")
+        return self._value(certificate)
+
+    def _value(self, certificate: Certificate) -> tuple[float, float]:
+        """Return the dual objective of a certified model, and its largest distance from the optimum under the claimed gap."""
+        gap = self.gap or 0.0
+        # the objective that the relative gap is a fraction of
+        scale = abs(certificate.primal or certificate.dual or 0.0)
+        if certificate.gap and certificate.relative_gap:
+            scale = certificate.gap / certificate.relative_gap
+        return certificate.dual or 0.0, gap * scale + ROUNDING
 
     def _certify_path(self, case: Case, *, cold: bool) -> dict[int, Certificate | None]:
         """Return the certificate of each cell of a path over a case; None for models without dual coefficients."""
         path: Any = path_over(case, cold=cold)
         refusal = self.solver.refusal(path.problem(path.cells[0]))
-        if refusal is not None:
-            raise unittest.SkipTest(refusal)
+        skip_unless(refusal is None, str(refusal))
         certificates: dict[int, Certificate | None] = {}
         limit = PATIENT_SECONDS * len(path.cells)
         for cell_outcome in drive_path(self.solver, path, self.seed, Limits(time_limit=limit)):
             if isinstance(cell_outcome, StoppedBy):
-                raise AssertionError(f"{case}: its path did not end within {limit:g} s.")
-            outcome, problem = cell_outcome.outcome, path.problem(cell_outcome.cell)
+                raise AssertionError(f"its path did not end within {limit:g} s.")
+            outcome, index = cell_outcome.outcome, cell_outcome.cell.index
             ended = outcome.status is Status.OK or "meets" in case.tags
-            require(ended, f"{case}: cell {cell_outcome.cell.index} of its path is {outcome.status}: {outcome.reason}.")
-            model = None if outcome.dual_coef is None else problem.checked(outcome.dual_coef, outcome.intercept)
-            certificates[cell_outcome.cell.index] = None if model is None else problem.certify(*model)
+            require(ended, f"cell {index} of its path is {outcome.status}: {outcome.reason}.")
+            certificates[index] = certified(path.problem(cell_outcome.cell), outcome)
         return certificates
-
-    def _same_objective(self, what: str, first: Certificate, second: Certificate) -> None:
-        """Assert that two certified models of one problem have the same dual objective, within the claimed gap of each."""
-        allowed = (self.gap or 0.0) * (_scale(first) + _scale(second)) + ROUNDING
-        difference = abs((first.dual or 0.0) - (second.dual or 0.0))
-        require(difference <= allowed, f"{what}: objective {first.dual}, and {second.dual} in a separate run.")
 
     def _agrees(self, first: Case, second: Case, factor: float = 1.0) -> None:
         """Assert that two cases have the same optimal objective, up to a factor and both gaps."""
@@ -246,13 +238,6 @@ class Suite(Checks):
         allowed = slack + other_slack / factor
         require(
             abs(value - other / factor) <= allowed,
-            f"{first}: objective {value:.9g}, but {other / factor:.9g} for the changed problem; "
+            f"objective {value:.9g}, but {other / factor:.9g} for the changed problem; "
             f"they must agree within {allowed:.2g}.",
         )
-
-
-def _scale(certificate: Certificate) -> float:
-    """Return the objective that the relative gap is a fraction of."""
-    if certificate.gap and certificate.relative_gap:
-        return certificate.gap / certificate.relative_gap
-    return abs(certificate.primal or certificate.dual or 0.0)
