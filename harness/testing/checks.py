@@ -249,14 +249,26 @@ class ValueChecks(Checks):
     def test_says_what_it_is(self) -> None:
         """The class and every parameter are documented."""
         cls: Any = type(self.subject())
-        require(
-            (vars(cls).get("__doc__") or "").strip(), f"{cls.__name__} has no docstring; `harness describe` shows it."
-        )
-        undocumented = [parameter.name for parameter in parameters_of(cls) if not parameter.doc]
-        require(
-            not undocumented,
-            f"{cls.__name__}: no documentation for {', '.join(undocumented)}; use harness.parameter(default, doc).",
-        )
+        parts = {parameter.name: parameter.doc for parameter in parameters_of(cls)}
+        require_documentation(cls.__name__, vars(cls).get("__doc__"), parts, "use harness.parameter(default, doc)")
+
+
+class FunctionChecks(Checks):
+    """Checks of every function that is registered by a name."""
+
+    @check(since="0.2")
+    def test_says_what_it_is(self) -> None:
+        """The function has a docstring, which ``harness describe`` shows."""
+        require_documentation(f"{self.kind} '{self.called}'", self.subject().__doc__)
+
+
+def require_documentation(
+    what: str, text: str | None, parts: Mapping[str, str] | None = None, advice: str = ""
+) -> None:
+    """Raise AssertionError unless a thing has a docstring, and each of its ``parts``, by name, a description."""
+    require((text or "").strip(), f"{what} has no docstring; `harness describe` shows it.")
+    undocumented = [name for name, description in (parts or {}).items() if not description]
+    require(not undocumented, f"{what}: no documentation for {', '.join(undocumented)}; {advice}.")
 
 
 def summed(results: Sequence[Result], status: str = "") -> tuple[str, list[Result]]:
