@@ -56,8 +56,8 @@ class Result:
 def check(
     *,
     on: str = "",
-    needs: Callable[[Any], bool] | None = None,
-    fits: Callable[[Case], bool] | None = None,
+    needs: Callable[[Any], object] | None = None,
+    fits: Callable[[Case], object] | None = None,
     since: str = "0.1",
     seconds: float = LIMIT,
 ) -> Callable[[Callable[..., None]], Any]:

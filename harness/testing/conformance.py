@@ -8,32 +8,25 @@ from __future__ import annotations
 
 from itertools import zip_longest
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.kernels.functions import RBF, Linear, Precomputed
 from harness.measure.drive import drive, outcome_of
-from harness.measure.outcome import Limits
+from harness.measure.outcome import Limits, Status, StoppedBy
+from harness.measure.path_drive import drive_path
 from harness.measure.scored import FreeModel
 from harness.problems.cases import Case, csr
 from harness.registry.discovery import shared_registry
 from harness.run.target_server import only_queried
+from harness.solver.path import Grid, SolutionPath
 from harness.solver.protocol import Iterate
+from harness.support.parameters import values_of
 from harness.testing import exact
 from harness.testing.checks import LIMIT, ValueChecks, check, require, skip_unless
-from harness.testing.running import bits, bytes_of, observed, snapshots
-from harness.testing.suite import (
-    PATIENT_SECONDS,
-    ROUNDING,
-    Suite,
-    cases_of_formulation,
-    claims_a_gap,
-    converges,
-    is_observable,
-    path_over,
-    queries_targets,
-)
+from harness.testing.running import bits, bytes_of, certified, observed, snapshots
+from harness.testing.suite import PATIENT_SECONDS, ROUNDING, Suite, cases_of_formulation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,25 +38,36 @@ _PATIENCE = 2.0  # longest time to the first yield, and from close() to the end,
 _WHATEVER_THE_STORAGE = ("test_every_iterate_is_feasible", "test_ends_by_itself", "test_leaves_the_problem_unchanged")
 
 
-def _is_symmetric(case: Case) -> bool:
-    return bool(case.formulation.laws.symmetric)
+def _converges(suite: type[Suite]) -> bool:
+    """Return True if the solver claims a gap to the optimum of the problem, so that objectives can be compared."""
+    return suite.gap is not None and suite.solver.exact
 
 
-def _has_a_law_of_doubling(case: Case) -> bool:
-    return case.formulation.laws.doubled is not None
+def _queries_targets(suite: type[Suite]) -> bool:
+    return any(formulation.queries_targets for formulation in shared_registry().declared_by(type(suite.solver)))
 
 
-def _has_a_law_of_scaling(case: Case) -> bool:
+def _scales(case: Case) -> bool:
     linear = isinstance(case.kernel, Linear) and case.formulation.laws.objective is not None
     return linear or isinstance(case.kernel, RBF)
 
 
-def _has_a_path(case: Case) -> bool:
-    return path_over(case, cold=False) is not None and not case.formulation.queries_targets
+def _path_over(case: Case, *, cold: bool = False) -> SolutionPath | None:
+    """Return a path over a quarter of and the whole C or chi of a case, and two values of gamma of an RBF kernel.
 
-
-def _queries_targets(case: Case) -> bool:
-    return bool(case.formulation.queries_targets)
+    Return None if the case has neither C nor chi nor an RBF kernel, or queries its targets.
+    """
+    costs = {
+        name: (0.25 * case.values[name], float(case.values[name])) for name in ("chi", "C") if case.values.get(name)
+    }
+    costs = dict([*costs.items()][-1:])
+    gammas = {"gamma": (case.kernel.gamma, 2.0 * case.kernel.gamma)} if isinstance(case.kernel, RBF) else {}
+    if case.formulation.queries_targets or not (costs or gammas):
+        return None
+    fixed = {name: value for name, value in case.values.items() if name not in costs}
+    kernel, kernel_values = type(case.kernel), {} if gammas else values_of(case.kernel)
+    points, grid = case.x.copy(), Grid(costs, gammas)
+    return SolutionPath(grid, case.formulation, kernel, points, case.y, fixed, kernel_values, cache_mb=1.0, cold=cold)
 
 
 class SolverConformance(ValueChecks, Suite):
@@ -116,7 +120,7 @@ class SolverConformance(ValueChecks, Suite):
     def test_yields_nothing_after_done(self, case: Case) -> None:
         """The generator ends after its ``done`` iterate."""
         self._run_to_repeat(case)
-        iterates = iter(self.solver.iterates(self._stated(case), np.random.default_rng(self.seed)))
+        iterates = iter(self.solver.iterates(case.problem(), np.random.default_rng(self.seed)))
         done = any(iterate.done for iterate in iterates)  # any() stops at the first one
         require(not done or next(iterates, None) is None, "it yields again after a done iterate; return there.")
 
@@ -136,7 +140,7 @@ class SolverConformance(ValueChecks, Suite):
                 f"iterate {position} has working_set={size}, and the problem has {run.problem.n} points.",
             )
 
-    @check(on="all", needs=claims_a_gap)
+    @check(on="all", needs=lambda suite: suite.gap is not None)
     def test_certified_to_the_claimed_gap(self, case: Case) -> None:
         """The host's certificate of the last model is within the claimed relative gap."""
         model = self._certified(case)
@@ -167,7 +171,7 @@ class SolverConformance(ValueChecks, Suite):
                 return f"The intercept is wrong: it is {offset:.3g}, and with {best:.3g} the relative gap is {gap:.3g}."
         return "Stop later, or claim what the stopping rule reaches."
 
-    @check(on="all", needs=converges)
+    @check(on="all", needs=_converges)
     def test_objective_agrees_with_the_exact_oracle(self, case: Case) -> None:
         """The dual objective agrees with that of the reference solver, within the claimed gap."""
         value, slack = self._objective(case)
@@ -182,7 +186,7 @@ class SolverConformance(ValueChecks, Suite):
         """``solve`` on a restricted problem returns a feasible model and its cost."""
         dual_coef = self._run_to_repeat(case).outcome.dual_coef
         skip_unless(dual_coef is not None, "the solver returns no dual coefficients, so it is no sub-solver")
-        problem = self._stated(case)
+        problem = case.problem()
         part = problem.restrict(np.arange(problem.n))
         before = problem.kernel.counter.evaluations
         solution = self.solver.solve(part)
@@ -253,23 +257,20 @@ class SolverConformance(ValueChecks, Suite):
         if outcome.dual_coef is not None:
             problem.checked(outcome.dual_coef, outcome.intercept)
 
-    @check(on="protocol", needs=is_observable)
+    @check(on="protocol", needs=lambda suite: suite.solver.observable)
     def test_every_kernel_value_is_counted(self, case: Case) -> None:
         """All kernel values that the engine computes are requested from ``problem.kernel``, which counts them."""
         run = self._run(case)
-        require(
-            not run.counter.evaluations_at_least,
-            "its count is a lower bound: it took the points, or computed with a copy; use problem.kernel.",
-        )
-        counted = run.counter.evaluations
+        bound = "its count is a lower bound: it took the points, or computed with a copy; use problem.kernel."
+        require(not run.is_lower_bound, bound)
+        counted, computed = run.evaluations, run.computed
         # with the linear kernel a solver may store w, and count inner products with it that no engine computes
-        complete = counted >= run.computed if case.linear else counted == run.computed
+        complete = counted >= computed if case.linear else counted == computed
         require(
-            complete,
-            f"{counted} kernel evaluations counted, {run.computed} computed; use problem.kernel, not its engine.",
+            complete, f"{counted} kernel evaluations counted, {computed} computed; use problem.kernel, not its engine."
         )
 
-    @check(on="all", needs=queries_targets, fits=_queries_targets)
+    @check(on="all", needs=_queries_targets, fits=lambda case: case.formulation.queries_targets)
     def test_uses_queried_targets_only(self, case: Case) -> None:
         """Models use queried targets only, every query goes through ``problem.query``, and other targets change nothing."""
         run = self._run_to_repeat(case)
@@ -307,7 +308,7 @@ class SolverConformance(ValueChecks, Suite):
 
     # -- a path ----------------------------------------------------------------------------------------
 
-    @check(on="protocol", fits=_has_a_path, seconds=2 * LIMIT)
+    @check(on="protocol", fits=_path_over, seconds=2 * LIMIT)
     def test_a_path_solves_every_cell(self, case: Case) -> None:
         """Each cell of a path agrees with a separate run: feasible, certified to the claimed gap, the same objective."""
         self._run_to_repeat(case)
@@ -328,20 +329,36 @@ class SolverConformance(ValueChecks, Suite):
                 same = abs(value - expected) <= slack + other_slack
                 require(same, f"{what}: objective {value}, and {expected} in a separate run.")
 
+    def _certify_path(self, case: Case, *, cold: bool) -> dict[int, Certificate | None]:
+        """Return the certificate of each cell of a path over a case; None for models without dual coefficients."""
+        path: Any = _path_over(case, cold=cold)
+        refusal = self.solver.refusal(path.problem(path.cells[0]))
+        skip_unless(refusal is None, str(refusal))
+        certificates: dict[int, Certificate | None] = {}
+        limit = PATIENT_SECONDS * len(path.cells)
+        for cell_outcome in drive_path(self.solver, path, self.seed, Limits(time_limit=limit)):
+            if isinstance(cell_outcome, StoppedBy):
+                raise AssertionError(f"its path did not end within {limit:g} s.")
+            outcome, index = cell_outcome.outcome, cell_outcome.cell.index
+            ended = outcome.status is Status.OK or "meets" in case.tags
+            require(ended, f"cell {index} of its path is {outcome.status}: {outcome.reason}.")
+            certificates[index] = certified(path.problem(cell_outcome.cell), outcome)
+        return certificates
+
     # -- invariances ---------------------------------------------------------------------------------
 
-    @check(on="protocol", needs=converges)
+    @check(on="protocol", needs=_converges)
     def test_permuting_the_points(self, case: Case) -> None:
         """The objective does not depend on the order of the points."""
         order = np.random.default_rng(7).permutation(len(case.y))
         self._agrees(case, case.changed(x=case.x[order], y=case.y[order]))
 
-    @check(on="protocol", needs=converges, fits=_is_symmetric)
+    @check(on="protocol", needs=_converges, fits=lambda case: case.formulation.laws.symmetric)
     def test_flipping_the_labels(self, case: Case) -> None:
         """Exchanging the classes, or the sign of the targets, does not change the objective."""
         self._agrees(case, self._flipped(case))
 
-    @check(on="protocol", needs=converges, fits=_has_a_law_of_doubling)
+    @check(on="protocol", needs=_converges, fits=lambda case: case.formulation.laws.doubled is not None)
     def test_doubling_every_point(self, case: Case) -> None:
         """Duplicating every point, with C changed as in ``laws.doubled``, does not change the objective."""
         doubled = case.formulation.laws.doubled or {}
@@ -371,12 +388,12 @@ class SolverConformance(ValueChecks, Suite):
             for name in _WHATEVER_THE_STORAGE:
                 if self.excuse(name) is None:
                     getattr(SolverConformance, name).once(self, other)
-            if converges(type(self)):
+            if _converges(type(self)):
                 self._agrees(case, other)
         except AssertionError as error:
             raise AssertionError(f"{how}: {error}") from error
 
-    @check(on="protocol", needs=converges, fits=_has_a_law_of_scaling)
+    @check(on="protocol", needs=_converges, fits=_scales)
     def test_scaling_the_points(self, case: Case) -> None:
         """With points 8 times as large, the rbf problem at gamma / 64 is the same, and the linear objective scales."""
         if isinstance(case.kernel, RBF):

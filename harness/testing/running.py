@@ -24,7 +24,6 @@ from harness.solver.protocol import Iterate, with_arrays
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from harness.kernels.counter import Counter
     from harness.problems.cases import Case
     from harness.problems.problem import Certificate, Problem
     from harness.solver.protocol import Solver
@@ -64,17 +63,17 @@ class Run:
     snapshots : the first 1000 iterates
     queried : indices of points whose targets were queried, in order; empty if the targets are given
     counts : number of queried targets at each snapshot
-    counter : the counter of the problem at the end of the drive
+    evaluations, is_lower_bound : kernel values that were counted by the end of the drive, and whether they are not all
     computed : number of kernel values that the engines computed
     """
 
-    case: Case
     problem: Problem
     outcome: Outcome
     snapshots: tuple[Iterate, ...]
     queried: list[int]
     counts: tuple[int, ...]
-    counter: Counter
+    evaluations: int
+    is_lower_bound: bool
     computed: int
 
     @functools.cached_property
@@ -131,14 +130,11 @@ def observed(solver: Solver, case: Case, *, seed: int, seconds: float) -> Run:
         outcome = drive(
             proxy, problem, np.random.default_rng(seed), Limits(time_limit=seconds), clocks=Clocks(compiler().clock)
         )
-    total = problem.kernel.counter
-    computed = work.values + int(
-        total.compiled[0]
-    )  # compiled loops count in one place, see tests/kernels/test_loops.py
-    counter = dataclasses.replace(total)
-    counter.evaluations_at_least = total.evaluations_at_least
-    snapshots, counts = tuple(copying.snapshots), tuple(copying.counts)
-    return Run(case, problem, outcome, snapshots, queried, counts, counter, computed)
+    counter, snapshots, counts = problem.kernel.counter, tuple(copying.snapshots), tuple(copying.counts)
+    counted = counter.evaluations, counter.evaluations_at_least
+    # compiled loops count in one place, see tests/kernels/test_loops.py
+    computed = work.values + int(counter.compiled[0])
+    return Run(problem, outcome, snapshots, queried, counts, *counted, computed)
 
 
 @functools.cache
@@ -172,7 +168,7 @@ def recorded_work() -> Iterator[Work]:
 
         return counted
 
-    counted = {name: counting(getattr(Engine, name), values) for name, values in _COMPUTED.items()}
+    counted: dict[str, Any] = {name: counting(getattr(Engine, name), values) for name, values in _COMPUTED.items()}
     with mock.patch.multiple(Engine, **counted):
         yield work
 

@@ -6,15 +6,11 @@ import functools
 import unittest
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from harness.kernels.functions import RBF
-from harness.measure.outcome import Limits, Status, StoppedBy
-from harness.measure.path_drive import drive_path
+from harness.measure.outcome import Status, StoppedBy
 from harness.problems.cases import Case
 from harness.registry.discovery import shared_registry
-from harness.solver.path import Grid, SolutionPath
-from harness.support.parameters import values_of
 from harness.testing.checks import Checks, TookTooLong, limited, require, skip_unless
-from harness.testing.running import Run, certified, observed
+from harness.testing.running import Run, observed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,26 +21,6 @@ if TYPE_CHECKING:
 PATIENT_SECONDS = 10.0  # time limit of a drive on one case, which takes milliseconds
 ROUNDING = 1e-9  # tolerance of objectives and relative gaps
 _NO_MARGIN = 1e-6  # tolerance of the dual objective of hulls that meet
-
-
-def claims_a_gap(suite: type[Suite]) -> bool:
-    """Return True if the suite claims a relative gap of the last model."""
-    return suite.gap is not None
-
-
-def converges(suite: type[Suite]) -> bool:
-    """Return True if the solver claims a gap to the optimum of the problem, so that objectives can be compared."""
-    return suite.gap is not None and suite.solver.exact
-
-
-def is_observable(suite: type[Suite]) -> bool:
-    """Return True if the host can count the solver's kernel evaluations."""
-    return suite.solver.observable
-
-
-def queries_targets(suite: type[Suite]) -> bool:
-    """Return True if the solver solves a formulation whose targets must be queried."""
-    return any(formulation.queries_targets for formulation in shared_registry().declared_by(type(suite.solver)))
 
 
 def zoo(formulations: Iterable[type[Problem]]) -> list[Case]:
@@ -61,26 +37,6 @@ def zoo_of(solver: Solver) -> list[Case]:
 def cases_of_formulation(formulation: type[Problem]) -> list[Case]:
     """Return the test problems of a formulation."""
     return formulation.zoo()
-
-
-def path_over(case: Case, *, cold: bool) -> SolutionPath | None:
-    """Return a path over a quarter of and the whole C or chi of a case, and two values of gamma of an RBF kernel.
-
-    Return None if the case has neither C nor chi nor an RBF kernel.
-    """
-    costs = {
-        name: (0.25 * case.values[name], float(case.values[name])) for name in ("C", "chi") if case.values.get(name)
-    }
-    values = {name: value for name, value in case.values.items() if name not in costs}
-    gamma = getattr(case.kernel, "gamma", None) if isinstance(case.kernel, RBF) else None
-    gammas = {} if gamma is None else {"gamma": (float(gamma), 2.0 * gamma)}
-    if not costs and not gammas:
-        return None
-    kernel, kernel_values = type(case.kernel), {} if gammas else values_of(case.kernel)
-    grid = Grid(dict([*costs.items()][:1]), gammas)
-    fixed = {**dict([*costs.items()][1:]), **values}
-    formulation: Any = case.formulation
-    return SolutionPath(grid, formulation, kernel, case.x.copy(), case.y, fixed, kernel_values, cache_mb=1.0, cold=cold)
 
 
 class Suite(Checks):
@@ -150,16 +106,11 @@ class Suite(Checks):
         """Free the drives after the last test of the suite."""
         cls._runs.clear()
 
-    def _stated(self, case: Case) -> Problem:
-        problem: Problem = case.problem()
-        reason = self.solver.refusal(problem)
-        skip_unless(reason is None, str(reason))
-        return problem
-
     def _run(self, case: Case) -> Run:
         """Return the drive of the solver on a case, the same object for every check."""
         if case not in self._runs:
-            self._stated(case)
+            reason = self.solver.refusal(case.problem())
+            skip_unless(reason is None, str(reason))
             try:
                 self._runs[case] = observed(self.solver, case, seed=self.seed, seconds=PATIENT_SECONDS)
             except BaseException as error:
@@ -214,22 +165,6 @@ class Suite(Checks):
         if certificate.gap and certificate.relative_gap:
             scale = certificate.gap / certificate.relative_gap
         return certificate.dual or 0.0, gap * scale + ROUNDING
-
-    def _certify_path(self, case: Case, *, cold: bool) -> dict[int, Certificate | None]:
-        """Return the certificate of each cell of a path over a case; None for models without dual coefficients."""
-        path: Any = path_over(case, cold=cold)
-        refusal = self.solver.refusal(path.problem(path.cells[0]))
-        skip_unless(refusal is None, str(refusal))
-        certificates: dict[int, Certificate | None] = {}
-        limit = PATIENT_SECONDS * len(path.cells)
-        for cell_outcome in drive_path(self.solver, path, self.seed, Limits(time_limit=limit)):
-            if isinstance(cell_outcome, StoppedBy):
-                raise AssertionError(f"its path did not end within {limit:g} s.")
-            outcome, index = cell_outcome.outcome, cell_outcome.cell.index
-            ended = outcome.status is Status.OK or "meets" in case.tags
-            require(ended, f"cell {index} of its path is {outcome.status}: {outcome.reason}.")
-            certificates[index] = certified(path.problem(cell_outcome.cell), outcome)
-        return certificates
 
     def _agrees(self, first: Case, second: Case, factor: float = 1.0) -> None:
         """Assert that two cases have the same optimal objective, up to a factor and both gaps."""
