@@ -104,12 +104,20 @@ def skip_unless(condition: object, reason: str) -> None:
         raise unittest.SkipTest(reason)
 
 
+@contextlib.contextmanager
+def naming(what: str) -> Iterator[None]:
+    """Context in which the message of a failed check begins with what it failed on."""
+    try:
+        yield
+    except AssertionError as error:
+        raise AssertionError(f"{what}: {error}") from error
+
+
 class Checks:
     """A suite of checks of one thing.
 
     thing : the checked object; None in abstract suites
     called : the name of a thing without a ``label`` or ``name``
-    names : the names by which users select the thing
     excused : check -> why it may fail. An excused check that passes counts as failed
     unmet : why no check can be made here, such as a missing library; empty: they can
     slow : problem -> why no further check is made on it
@@ -118,7 +126,6 @@ class Checks:
     kind: ClassVar[str] = ""
     thing: ClassVar[Any] = None
     called: ClassVar[str] = ""
-    names: ClassVar[tuple[str, ...]] = ()
     excused: ClassVar[Mapping[str, str]] = {}
     unmet: ClassVar[str] = ""
     slow: ClassVar[dict[str, str]]

@@ -24,13 +24,11 @@ from harness.solver.path import Grid, SolutionPath
 from harness.solver.protocol import Iterate
 from harness.support.parameters import values_of
 from harness.testing import exact
-from harness.testing.checks import LIMIT, ValueChecks, check, require, skip_unless
+from harness.testing.checks import LIMIT, ValueChecks, check, naming, require, skip_unless
 from harness.testing.running import bits, bytes_of, certified, observed, snapshots
 from harness.testing.suite import PATIENT_SECONDS, ROUNDING, Suite, cases_of_formulation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from harness.problems.problem import Certificate
 
 _FEW_ROWS_MB = 2e-3  # cache size in MB: 262 kernel values of 40 * 40
@@ -147,18 +145,18 @@ class SolverConformance(ValueChecks, Suite):
         if "meets" in case.tags:
             require((model.margin_lower or 0.0) <= 0.0, f"the hulls meet, but a margin was certified: {model}.")
         else:
-            self._reaches_its_gap(model, advice=lambda reached: f" {self._advice(case, reached)}")
+            self._reaches_its_gap(model, case)
 
-    def _reaches_its_gap(
-        self, model: Certificate, what: str = "", advice: Callable[[float], str] = lambda _: ""
-    ) -> None:
-        """Raise AssertionError if a certified model does not reach the claimed gap."""
+    def _reaches_its_gap(self, model: Certificate, case: Case | None = None) -> None:
+        """Raise AssertionError if a certified model does not reach the claimed gap; with advice if it is that of a case."""
         reached, gap = model.relative_gap, self.gap or 0.0
         if reached is None:
-            raise AssertionError(f"{what}the host could not certify the model: {model}.")
+            raise AssertionError(f"the host could not certify the model: {model}.")
         if not reached <= gap * (1.0 + 1e-6) + ROUNDING:
-            claim = f"certified to a relative gap of {reached:.3g}; its conformance claims {gap:g}."
-            raise AssertionError(f"{what}{claim}{advice(reached)}")
+            advice = "" if case is None else f" {self._advice(case, reached)}"
+            raise AssertionError(
+                f"certified to a relative gap of {reached:.3g}; its conformance claims {gap:g}.{advice}"
+            )
 
     def _advice(self, case: Case, reached: float) -> str:
         """Return advice on a gap that is too large, which tells a wrong intercept from coefficients far from the optimum."""
@@ -319,15 +317,15 @@ class SolverConformance(ValueChecks, Suite):
             "path.cells with a done iterate.",
         )
         for index, cell in along.items():
-            what, other = f"cell {index} of its path", alone[index]
-            require((cell is None) == (other is None), f"{what} has another kind of model.")
-            if cell is None or other is None or self.gap is None or "meets" in case.tags:
-                continue
-            self._reaches_its_gap(cell, f"{what}: ")
-            if self.solver.exact:
+            other = alone[index]
+            with naming(f"cell {index} of its path"):
+                require((cell is None) == (other is None), "it has another kind of model.")
+                if cell is None or other is None or self.gap is None or "meets" in case.tags:
+                    continue
+                self._reaches_its_gap(cell)
                 (value, slack), (expected, other_slack) = self._value(cell), self._value(other)
-                same = abs(value - expected) <= slack + other_slack
-                require(same, f"{what}: objective {value}, and {expected} in a separate run.")
+                same = not self.solver.exact or abs(value - expected) <= slack + other_slack
+                require(same, f"objective {value}, and {expected} in a separate run.")
 
     def _certify_path(self, case: Case, *, cold: bool) -> dict[int, Certificate | None]:
         """Return the certificate of each cell of a path over a case; None for models without dual coefficients."""
@@ -384,14 +382,12 @@ class SolverConformance(ValueChecks, Suite):
 
     def _check_variant(self, case: Case, other: Case, how: str) -> None:
         """Run the checks of `_WHATEVER_THE_STORAGE` on another form of a case, and compare its objective with the case's."""
-        try:
+        with naming(how):
             for name in _WHATEVER_THE_STORAGE:
                 if self.excuse(name) is None:
                     getattr(SolverConformance, name).once(self, other)
             if _converges(type(self)):
                 self._agrees(case, other)
-        except AssertionError as error:
-            raise AssertionError(f"{how}: {error}") from error
 
     @check(on="protocol", needs=_converges, fits=_scales)
     def test_scaling_the_points(self, case: Case) -> None:

@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import itertools
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
@@ -92,28 +93,6 @@ def certified(problem: Problem, outcome: Outcome) -> Certificate | None:
     return problem.certify_weights(model.weights, model.intercept)
 
 
-class _Copying:
-    """A solver whose iterates are copied as they are yielded."""
-
-    def __init__(self, solver: Solver, queried: list[int]) -> None:
-        self.solver, self.queried, self.snapshots, self.counts = solver, queried, list[Iterate](), list[int]()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.solver, name)
-
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        with contextlib.ExitStack() as at_end:
-            iterates = self.solver.iterates(problem, rng)
-            if hasattr(iterates, "close"):
-                at_end.callback(iterates.close)
-            for iterate in iterates:
-                # ``drive`` refuses other types
-                if len(self.snapshots) < _COPIED_ITERATES and isinstance(iterate, Iterate):
-                    self.snapshots.append(copied(iterate))
-                    self.counts.append(len(self.queried))
-                yield iterate
-
-
 def observed(solver: Solver, case: Case, *, seed: int, seconds: float) -> Run:
     """Drive a solver on a case for at most ``seconds`` without compilation; exceptions of the solver propagate."""
     problem, queried = case.problem(), list[int]()
@@ -122,19 +101,29 @@ def observed(solver: Solver, case: Case, *, seed: int, seconds: float) -> Run:
         queried.extend(indices.tolist())
         return case.y[indices]
 
+    def copying(problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        with contextlib.ExitStack() as at_end:
+            iterates = solver.iterates(problem, rng)
+            if hasattr(iterates, "close"):
+                at_end.callback(iterates.close)
+            for iterate in iterates:
+                # ``drive`` refuses other types
+                if len(copies) < _COPIED_ITERATES and isinstance(iterate, Iterate):
+                    copies.append(copied(iterate))
+                    counts.append(len(queried))
+                yield iterate
+
     if problem.queries_targets:
         problem = problem.with_targets(answer)
-    copying = _Copying(solver, queried)
+    copies, counts, clocks = list[Iterate](), list[int](), Clocks(compiler().clock)
+    proxy: Any = SimpleNamespace(name=solver.name, observable=solver.observable, iterates=copying)
     with recorded_work() as work:
-        proxy: Any = copying
-        outcome = drive(
-            proxy, problem, np.random.default_rng(seed), Limits(time_limit=seconds), clocks=Clocks(compiler().clock)
-        )
-    counter, snapshots, counts = problem.kernel.counter, tuple(copying.snapshots), tuple(copying.counts)
+        outcome = drive(proxy, problem, np.random.default_rng(seed), Limits(time_limit=seconds), clocks=clocks)
+    counter = problem.kernel.counter
     counted = counter.evaluations, counter.evaluations_at_least
     # compiled loops count in one place, see tests/kernels/test_loops.py
     computed = work.values + int(counter.compiled[0])
-    return Run(problem, outcome, snapshots, queried, counts, *counted, computed)
+    return Run(problem, outcome, tuple(copies), queried, tuple(counts), *counted, computed)
 
 
 @functools.cache
