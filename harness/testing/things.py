@@ -271,8 +271,7 @@ class FormulationChecks(Checks):
     @classmethod
     def _reference(cls) -> Any:
         """Return an exact solver of the formulation, one that serves as reference if possible; None if there is none."""
-        registry = shared_registry()
-        solvers = [solver for of_plugin in registry.solvers.values() for solver in of_plugin.values()]
+        solvers = shared_registry().things("solver").values()
         exact = [
             solver for solver in solvers if solver.takes(cls.thing) and solver.exact and not lacking(solver.requires)
         ]
