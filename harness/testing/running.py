@@ -152,8 +152,10 @@ def recorded_work() -> Iterator[Work]:
 
     def counting(method: Callable[..., Any], values: Callable[..., int]) -> Callable[..., Any]:
         def counted(engine: Engine, *arguments: Any, **named: Any) -> Any:
-            work.values += values(engine, *arguments, **named)
-            return method(engine, *arguments, **named)
+            before, result = work.values, method(engine, *arguments, **named)
+            # the method may have called another one that counts, as ``value`` does where a kernel has no loop for it
+            work.values = max(work.values, before + int(values(engine, *arguments, **named)))
+            return result
 
         return counted
 
@@ -178,7 +180,8 @@ _COMPUTED: dict[str, Callable[..., int]] = {
         * np.count_nonzero(coef)
         * (engine.kernel.form == Power() or isinstance(engine.kernel.form, GivenValues))
     ),
-    "rows_at": lambda engine, points: points.shape[0] * engine.n,
+    "rows_at": lambda engine, points, columns=None: points.shape[0] * _number(engine, columns),
+    "value": lambda _engine, _i, _j: 1,
 }
 """Method of an engine -> number of kernel values that a call computes, or is counted as."""
 
