@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import textwrap
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ import click
 from harness.call import values
 from harness.cli import options
 from harness.cli.catalogue import unmarked
+from harness.cli.describe import wrapped
 from harness.report.output import results_alone, width
 from harness.support.printable import plain
 
@@ -149,9 +149,7 @@ def _lines(entry: dict[str, Any], before: Sequence[dict[str, Any]]) -> str:
 
 def _folded(text: str, room: int = 0) -> str:
     """Return a text in lines that leave ``room`` on the terminal, the further ones indented."""
-    return textwrap.fill(
-        " " * room + text, width(), subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False
-    )[room:]
+    return wrapped(" " * room + text, width(), "", _INDENT)[room:]
 
 
 def _reproduce(file: Path, registry: Registry) -> int:

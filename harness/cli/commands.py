@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.registry.names import NameTable
 from harness.report.output import say
 from harness.support.errors import HarnessError, PluginError
 from harness.support.faults import format_error, reason
@@ -40,28 +41,23 @@ COMMANDS = {
 """Sub-command of the harness -> its module, and its line in the help."""
 
 
-@dataclass(frozen=True)
-class Added:
-    """The commands of plugins, the plugin of each, and the plugins that are broken or whose commands are refused."""
+@dataclass
+class Added(NameTable):
+    """The commands of plugins by name, the plugin of each, and the plugins that are broken or whose commands are refused."""
 
-    commands: dict[str, click.Command] = field(default_factory=dict)
-    plugins: dict[str, str] = field(default_factory=dict)
+    owners: dict[str, str] = field(default_factory=lambda: dict.fromkeys(COMMANDS, PROGRAM))
+    kind: str = "command"
     broken: dict[str, BrokenPlugin] = field(default_factory=dict)
-    built_in: set[str] = field(default_factory=lambda: set(COMMANDS))  # names of commands that come with the harness
 
-    def add(self, name: str, command: click.Command, plugin: str, *, built_in: bool) -> None:
-        """Add a plugin's command by its name, or as ``plugin/name`` if other commands have the name too.
+    @property
+    def commands(self) -> dict[str, click.Command]:
+        """The commands by name."""
+        return self.things
 
-        built_in : whether the plugin comes with the harness, and so is not renamed
-        """
-        if name in self.plugins and name not in self.built_in:
-            owner, before = self.plugins.pop(name), self.commands.pop(name)
-            self.commands[f"{owner}/{name}"], self.plugins[f"{owner}/{name}"] = before, owner
-        shared = name in self.built_in or (not built_in and any(known.endswith(f"/{name}") for known in self.commands))
-        key = f"{plugin}/{name}" if shared else name
-        self.commands[key], self.plugins[key] = command, plugin
-        if built_in:
-            self.built_in.add(name)
+    @property
+    def plugins(self) -> dict[str, str]:
+        """The plugin of each command."""
+        return {name: self.owners[name] for name in self.things}
 
 
 def added(paths: Iterable[str]) -> Added:

@@ -74,7 +74,7 @@ def _lines(entries: Sequence[Entry], width: int, *, styled: bool) -> Iterator[st
             yield in_style(plugin, BOLD * styled)
         for entry in group:
             facts = "; ".join(f"{title}: {_plain(value)}" for title, value in entry.facts.items() if value)
-            texts = [_wrapped(text, width - room, "").splitlines() for text in (entry.summary, facts) if text]
+            texts = [wrapped(text, width - room, "").splitlines() for text in (entry.summary, facts) if text]
             first, *others = list(itertools.chain(*texts)) or [""]
             yield f"{_INDENT}{entry.name}".ljust(room) + first
             yield from (" " * room + line for line in others)
@@ -116,7 +116,7 @@ def described(entry: Entry, registry: Registry, width: int) -> str:
         parts.append(_set(docstring(sys.modules[subject.__module__]), width))
     facts = {"solver": _solver, "data set": _dataset, "formulation": _formulation, "plugin": _plugin}.get(entry.kind)
     pairs = [(title, value) for title, value in facts(entry, registry) if value] if facts else []
-    parts.append("\n".join(_wrapped(f"{title}: {value}", width, _INDENT, _INDENT) for title, value in pairs))
+    parts.append("\n".join(wrapped(f"{title}: {value}", width, _INDENT, _INDENT) for title, value in pairs))
     if entry.kind in ("solver", "data set", "kernel", "formulation"):
         parts.append(_parameters(subject.parameter_class if entry.kind == "formulation" else subject, width))
     return "\n\n".join(part for part in parts if part)
@@ -129,12 +129,12 @@ def _set(text: str, width: int) -> str:
         lines = paragraph.split("\n")
         as_written = any(line.startswith((" ", "* ", "- ")) or " : " in line for line in lines)
         paragraphs.append(
-            "\n".join(_INDENT + line for line in lines) if as_written else _wrapped(" ".join(lines), width, _INDENT)
+            "\n".join(_INDENT + line for line in lines) if as_written else wrapped(" ".join(lines), width, _INDENT)
         )
     return "\n\n".join(paragraphs)
 
 
-def _wrapped(text: str, width: int, indent: str, hang: str = "") -> str:
+def wrapped(text: str, width: int, indent: str, hang: str = "") -> str:
     """Return the lines of a text, further ones set in by ``hang``; no word is broken, a name with hyphens neither."""
     return textwrap.fill(
         text,
@@ -216,8 +216,8 @@ def _parameters(cls: type, width: int) -> str:
     for known in parameters.parameters_of(cls):
         bounds = f" in {known.range}" if known.range else ""
         default = "required" if known.default is MISSING else f"default {as_typed(known.default)}"
-        lines.append(_wrapped(f"{known.name}: {known.type_name}{bounds}, {default}", width, _INDENT * 2, _INDENT))
-        lines += [_wrapped(unmarked(known.doc), width, _INDENT * 4)] if known.doc else []
+        lines.append(wrapped(f"{known.name}: {known.type_name}{bounds}, {default}", width, _INDENT * 2, _INDENT))
+        lines += [wrapped(unmarked(known.doc), width, _INDENT * 4)] if known.doc else []
     return "\n".join([f"{_INDENT}parameters:", *lines] if lines else [f"{_INDENT}no parameters"])
 
 

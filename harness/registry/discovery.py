@@ -20,6 +20,7 @@ import pluggy
 
 from harness.registry import hookspecs, plugin_validation
 from harness.registry.entries import OWN, BrokenPlugin, ConfiguredSolver, Plugin, running_plugin
+from harness.registry.names import NameTable
 from harness.registry.plugin_files import module_from, module_name, plugin_file
 from harness.solver.protocol import formulation_names
 from harness.support import faults, parameters, selection
@@ -47,15 +48,16 @@ class Registry:
         self.manager.add_hookspecs(hookspecs)
         self.plugins: dict[str, Plugin] = {}
         self.broken: dict[str, BrokenPlugin] = {}
-        self._things: dict[str, dict[str, Any]] = {kind: {} for kind in plugin_validation.KINDS}
+        self._names = {kind: NameTable(kind=kind) for kind in plugin_validation.KINDS}
+        formats = dict.fromkeys(hookspecs.FORMATS, _HOST)  # equal in upper and lower case
+        self._names["report format"] = NameTable({}, formats, "report format", str.lower)
         self.solvers: dict[str, dict[str, type[Solver]]] = {}  # plugin -> solver name -> class
-        self.datasets: dict[str, type[DataSource]] = self._things["data set"]
-        self.kernels: dict[str, type[Kernel]] = self._things["kernel"]
-        self.formulations: dict[str, type[Problem]] = self._things["formulation"]
-        self.metrics: dict[str, Metric] = self._things["metric"]
-        self.report_formats: dict[str, Callable[..., str]] = self._things["report format"]
-        self.executors: dict[str, Callable[..., Executor]] = self._things["executor"]
-        self._owner = {("report format", name): _HOST for name in hookspecs.FORMATS}  # (kind, name) -> plugin
+        self.datasets: dict[str, type[DataSource]] = self.things("data set")
+        self.kernels: dict[str, type[Kernel]] = self.things("kernel")
+        self.formulations: dict[str, type[Problem]] = self.things("formulation")
+        self.metrics: dict[str, Metric] = self.things("metric")
+        self.report_formats: dict[str, Callable[..., str]] = self.things("report format")
+        self.executors: dict[str, Callable[..., Executor]] = self.things("executor")
         self._loaded: set[EntryPoint | Path] = set()  # entry points and files that plugins were loaded from
         self.used: set[str] = set()  # plugins whose classes and functions were looked up
 
@@ -83,7 +85,7 @@ class Registry:
             self.solvers[name] = things["solver"]
         for kind, named in things.items():
             for thing in named:
-                self._register(kind, thing, named[thing], name)
+                self._names[kind].add(thing, named[thing], name, built_in=self.is_built_in(name))
 
     def load_all(
         self, entries: Iterable[EntryPoint], paths: Iterable[str | Path] = (), only: Collection[str] | None = None
@@ -102,22 +104,6 @@ class Registry:
                 release = (source.dist.name, source.dist.version) if source.dist is not None else ()
                 self.load(name, source.load, *release)
 
-    def _register(self, kind: str, name: str, thing: Any, plugin: str) -> None:
-        """Register a thing by its name, or as ``plugin/name`` if several plugins have the name and it does not come with the harness.
-
-        Names of report formats are equal in upper and lower case.
-        """
-        rivals = self.rivals(kind, name)
-        bare = next((rival for rival in rivals if "/" not in rival), None)
-        if bare is not None and not self.is_built_in(self._owner[kind, bare]):
-            owner = self._owner.pop((kind, bare))
-            self._things[kind][f"{owner}/{bare}"], self._owner[kind, f"{owner}/{bare}"] = (
-                self._things[kind].pop(bare),
-                owner,
-            )
-        key = f"{plugin}/{name}" if rivals and (not self.is_built_in(plugin) or bare in self._things[kind]) else name
-        self._things[kind][key], self._owner[kind, key] = thing, plugin
-
     def is_built_in(self, plugin: str) -> bool:
         """Return whether a plugin comes with the harness."""
         return plugin == _HOST or self.plugins[plugin].distribution == OWN
@@ -126,17 +112,15 @@ class Registry:
 
     def owner(self, kind: str, name: str) -> str:
         """Return the plugin that registered a thing of a kind (``solver``, ``data set`` ...); empty if none did."""
-        return self._owner.get((kind, name), "")
+        return self._names[kind].owners.get(name, "")
 
     def things(self, kind: str) -> dict[str, Any]:
         """Return what plugins registered of a kind (``solver``, ``data set`` ...) by name, ``plugin/name`` where several share it."""
-        return self._things[kind]
+        return self._names[kind].things
 
     def rivals(self, kind: str, name: str) -> list[str]:
         """Return the names under which all things of a kind that are called ``name`` are registered."""
-        folded = str.lower if kind == "report format" else str
-        keys = (key for of_kind, key in self._owner if of_kind == kind)
-        return [key for key in keys if folded(key.rpartition("/")[2]) == folded(name)]
+        return self._names[kind].rivals(name)
 
     def resolve(self, kind: str, name: str) -> str:
         """Return the name under which ``name`` or ``plugin/name`` is registered, or ``name`` if nothing is called so.
@@ -145,23 +129,17 @@ class Registry:
         ------
         UsageError : several plugins have a thing of this name.
         """
-        plugin, _, bare = name.rpartition("/")
-        if (kind, name) in self._owner or plugin:
-            return bare if plugin and self.owner(kind, bare) == plugin else name
-        if len(rivals := sorted(self.rivals(kind, name))) > 1:
-            owners = " and ".join(self._owner[kind, rival] for rival in rivals)
-            raise UsageError(f"{kind} '{name}' is in several plugins, {owners}; write {' or '.join(rivals)}.")
-        return name
+        return self._names[kind].resolve(name)
 
     def known(self, kind: str, name: str) -> str:
         """Return what :meth:`resolve` does; UsageError with near names if nothing is called so."""
         key = self.resolve(kind, name)
-        parameters.check_known(kind, key, self._things[kind], self._broken_ones())
+        parameters.check_known(kind, key, self.things(kind), self._broken_ones())
         return key
 
     def name_of(self, kind: str, thing: Any) -> str:
         """Return the name under which a class is registered; its attribute ``name`` if it is not."""
-        return next((key for key, other in self._things[kind].items() if other is thing), str(thing.name))
+        return next((key for key, other in self.things(kind).items() if other is thing), str(thing.name))
 
     def label(self, kind: str, thing: Any) -> str:
         """Return the label of a configured solver or data source, with its plugin where others have the name too."""
@@ -225,9 +203,9 @@ class Registry:
 
     def _owner_and_class(self, name: str) -> tuple[str, type[Solver]]:
         key = self.resolve("solver", name)
-        if key not in self._things["solver"]:
+        if key not in self.things("solver"):
             raise UsageError(self._unknown(name))
-        return self.owner("solver", key), self._things["solver"][key]
+        return self.owner("solver", key), self.things("solver")[key]
 
     def solver(self, text: str, **values: Any) -> Solver:
         """Return the one configured solver that a selection string and further ``values`` mean.
@@ -281,7 +259,7 @@ class Registry:
 
     def _look_up(self, kind: str, name: str, things: Mapping[str, T]) -> T:
         key = self.known(kind, name)
-        self.used.add(self._owner[kind, key])
+        self.used.add(self.owner(kind, key))
         return things[key]
 
     # -- what selections mean --------------------------------------------------------------------------
@@ -290,7 +268,7 @@ class Registry:
         """Return the plugins and classes of solvers that match: the solver of this name, else all of the plugin, else a pattern's."""
         solvers = [(plugin, cls) for plugin, classes in self.solvers.items() for cls in classes.values()]
         key = self.resolve("solver", pattern)
-        exact = [(self.owner("solver", key), self._things["solver"][key])] if key in self._things["solver"] else []
+        exact = [self._owner_and_class(key)] if key in self.things("solver") else []
         of_plugin = [(plugin, cls) for plugin, cls in solvers if pattern == plugin]
         alike = [
             (plugin, cls) for plugin, cls in solvers if fnmatch.filter((cls.name, f"{plugin}/{cls.name}"), pattern)
@@ -467,10 +445,9 @@ def solver_serving(role: str, formulation: type[Problem] | None = None) -> Solve
     UsageError : no solver does.
     """
     registry = shared_registry()
-    for plugin, solvers in registry.solvers.items():
-        for name, cls in solvers.items():
-            if role in cls.serves and (formulation is None or cls.takes(formulation)):
-                return registry.solver(f"{plugin}/{name}")
+    for name, cls in registry.things("solver").items():
+        if role in cls.serves and (formulation is None or cls.takes(formulation)):
+            return registry.solver(name)
     raise UsageError(
         f"no installed solver serves as '{role}'{f' for {formulation.name}' if formulation else ''}; install a plugin with one "
         "whose class declares it (`serves`)."

@@ -14,6 +14,7 @@ import signal
 import threading
 import unittest
 from dataclasses import dataclass, field, replace
+from traceback import walk_stack
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from harness.support import faults
@@ -56,8 +57,8 @@ class Result:
 def check(
     *,
     on: str = "",
-    needs: Callable[[Any], bool] | None = None,
-    fits: Callable[[Case], bool] | None = None,
+    needs: Callable[[Any], object] | None = None,
+    fits: Callable[[Case], object] | None = None,
     since: str = "0.1",
     seconds: float = LIMIT,
 ) -> Callable[[Callable[..., None]], Any]:
@@ -98,12 +99,26 @@ def require(condition: object, message: str) -> None:
         raise AssertionError(message)
 
 
+def skip_unless(condition: object, reason: str) -> None:
+    """Raise unittest.SkipTest with a reason unless the condition holds."""
+    if not condition:
+        raise unittest.SkipTest(reason)
+
+
+@contextlib.contextmanager
+def naming(what: str) -> Iterator[None]:
+    """Context in which the message of a failed check begins with what it failed on."""
+    try:
+        yield
+    except AssertionError as error:
+        raise AssertionError(f"{what}: {error}") from error
+
+
 class Checks:
     """A suite of checks of one thing.
 
     thing : the checked object; None in abstract suites
     called : the name of a thing without a ``label`` or ``name``
-    names : the names by which users select the thing
     excused : check -> why it may fail. An excused check that passes counts as failed
     unmet : why no check can be made here, such as a missing library; empty: they can
     slow : problem -> why no further check is made on it
@@ -112,7 +127,6 @@ class Checks:
     kind: ClassVar[str] = ""
     thing: ClassVar[Any] = None
     called: ClassVar[str] = ""
-    names: ClassVar[tuple[str, ...]] = ()
     excused: ClassVar[Mapping[str, str]] = {}
     unmet: ClassVar[str] = ""
     slow: ClassVar[dict[str, str]]
@@ -203,7 +217,7 @@ class Checks:
         except BaseException as error:  # a plugin may raise anything
             # pytest appends the expression to the message of an assertion
             assertion = str(error).partition("\nassert ")[0] if isinstance(error, AssertionError) else ""
-            message = assertion or faults.format_error(error)
+            message = f"{label}: " * bool(label) + (assertion or faults.format_error(error))
             return Result(name, label, "failed", message, place(cls.subject()), error=error)
         return Result(name, label, "passed")
 
@@ -243,14 +257,26 @@ class ValueChecks(Checks):
     def test_says_what_it_is(self) -> None:
         """The class and every parameter are documented."""
         cls: Any = type(self.subject())
-        require(
-            (vars(cls).get("__doc__") or "").strip(), f"{cls.__name__} has no docstring; `harness describe` shows it."
-        )
-        undocumented = [parameter.name for parameter in parameters_of(cls) if not parameter.doc]
-        require(
-            not undocumented,
-            f"{cls.__name__}: no documentation for {', '.join(undocumented)}; use harness.parameter(default, doc).",
-        )
+        parts = {parameter.name: parameter.doc for parameter in parameters_of(cls)}
+        require_documentation(cls.__name__, vars(cls).get("__doc__"), parts, "use harness.parameter(default, doc)")
+
+
+class FunctionChecks(Checks):
+    """Checks of every function that is registered by a name."""
+
+    @check(since="0.2")
+    def test_says_what_it_is(self) -> None:
+        """The function has a docstring, which ``harness describe`` shows."""
+        require_documentation(f"{self.kind} '{self.called}'", self.subject().__doc__)
+
+
+def require_documentation(
+    what: str, text: str | None, parts: Mapping[str, str] | None = None, advice: str = ""
+) -> None:
+    """Raise AssertionError unless a thing has a docstring, and each of its ``parts``, by name, a description."""
+    require((text or "").strip(), f"{what} has no docstring; `harness describe` shows it.")
+    undocumented = [name for name, description in (parts or {}).items() if not description]
+    require(not undocumented, f"{what}: no documentation for {', '.join(undocumented)}; {advice}.")
 
 
 def summed(results: Sequence[Result], status: str = "") -> tuple[str, list[Result]]:
@@ -279,7 +305,9 @@ def limited(seconds: float) -> Iterator[None]:
 
     def on_alarm(number: int, frame: Any) -> None:  # noqa: ARG001 - the signature of a signal handler
         remaining = end - watch.clock()
-        if watch.compiling or remaining > 0.0:
+        # an import that is interrupted leaves a module that no later check can use
+        importing = any(each.f_code.co_filename.startswith("<frozen importlib") for each, _ in walk_stack(frame))
+        if watch.compiling or importing or remaining > 0.0:
             signal.setitimer(signal.ITIMER_REAL, max(remaining, 0.1))
             return
         raise TookTooLong

@@ -6,38 +6,29 @@ solver is driven once on each case, and the checks share that drive; only checks
 
 from __future__ import annotations
 
-import unittest
+from itertools import zip_longest
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.kernels.functions import RBF, Linear, Precomputed
-from harness.measure.drive import drive
-from harness.measure.outcome import Limits
-from harness.measure.scored import FreeModel, Weights
+from harness.measure.drive import drive, outcome_of
+from harness.measure.outcome import Limits, Status, StoppedBy
+from harness.measure.path_drive import drive_path
+from harness.measure.scored import FreeModel
 from harness.problems.cases import Case, csr
 from harness.registry.discovery import shared_registry
 from harness.run.target_server import only_queried
+from harness.solver.path import Grid, SolutionPath
 from harness.solver.protocol import Iterate
+from harness.support.parameters import values_of
 from harness.testing import exact
-from harness.testing.checks import LIMIT, ValueChecks, check, require
-from harness.testing.running import Snapshot, bytes_of, observed, snapshots
-from harness.testing.suite import (
-    PATIENT_SECONDS,
-    ROUNDING,
-    Suite,
-    cases_of_formulation,
-    claims_a_gap,
-    converges,
-    is_observable,
-    path_over,
-    queries_targets,
-)
+from harness.testing.checks import LIMIT, ValueChecks, check, naming, require, skip_unless
+from harness.testing.running import bits, bytes_of, certified, observed, snapshots
+from harness.testing.suite import PATIENT_SECONDS, ROUNDING, Suite, cases_of_formulation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from harness.problems.problem import Certificate
 
 _FEW_ROWS_MB = 2e-3  # cache size in MB: 262 kernel values of 40 * 40
@@ -45,25 +36,36 @@ _PATIENCE = 2.0  # longest time to the first yield, and from close() to the end,
 _WHATEVER_THE_STORAGE = ("test_every_iterate_is_feasible", "test_ends_by_itself", "test_leaves_the_problem_unchanged")
 
 
-def _is_symmetric(case: Case) -> bool:
-    return bool(case.formulation.laws.symmetric)
+def _converges(suite: type[Suite]) -> bool:
+    """Return True if the solver claims a gap to the optimum of the problem, so that objectives can be compared."""
+    return suite.gap is not None and suite.solver.exact
 
 
-def _has_a_law_of_doubling(case: Case) -> bool:
-    return case.formulation.laws.doubled is not None
+def _queries_targets(suite: type[Suite]) -> bool:
+    return any(formulation.queries_targets for formulation in shared_registry().declared_by(type(suite.solver)))
 
 
-def _has_a_law_of_scaling(case: Case) -> bool:
+def _scales(case: Case) -> bool:
     linear = isinstance(case.kernel, Linear) and case.formulation.laws.objective is not None
     return linear or isinstance(case.kernel, RBF)
 
 
-def _has_a_path(case: Case) -> bool:
-    return path_over(case, cold=False) is not None and not case.formulation.queries_targets
+def _path_over(case: Case, *, cold: bool = False) -> SolutionPath | None:
+    """Return a path over a quarter of and the whole C or chi of a case, and two values of gamma of an RBF kernel.
 
-
-def _queries_targets(case: Case) -> bool:
-    return bool(case.formulation.queries_targets)
+    Return None if the case has neither C nor chi nor an RBF kernel, or queries its targets.
+    """
+    costs = {
+        name: (0.25 * case.values[name], float(case.values[name])) for name in ("chi", "C") if case.values.get(name)
+    }
+    costs = dict([*costs.items()][-1:])
+    gammas = {"gamma": (case.kernel.gamma, 2.0 * case.kernel.gamma)} if isinstance(case.kernel, RBF) else {}
+    if case.formulation.queries_targets or not (costs or gammas):
+        return None
+    fixed = {name: value for name, value in case.values.items() if name not in costs}
+    kernel, kernel_values = type(case.kernel), {} if gammas else values_of(case.kernel)
+    points, grid = case.x.copy(), Grid(costs, gammas)
+    return SolutionPath(grid, case.formulation, kernel, points, case.y, fixed, kernel_values, cache_mb=1.0, cold=cold)
 
 
 class SolverConformance(ValueChecks, Suite):
@@ -88,7 +90,7 @@ class SolverConformance(ValueChecks, Suite):
     def test_yields_a_model_in_time(self, case: Case) -> None:
         """The first model is yielded within 10 s on a few points."""
         first = next(snapshots(self.solver, case.problem(), seed=self.seed), None)
-        require(first is not None, f"{case}: it ended without yielding a model; yield at least one harness.Iterate.")
+        require(first is not None, "it ended without yielding a model; yield at least one harness.Iterate.")
 
     # -- the model --------------------------------------------------------------------------
 
@@ -96,24 +98,16 @@ class SolverConformance(ValueChecks, Suite):
     def test_every_iterate_is_feasible(self, case: Case) -> None:
         """Every yielded model is finite, of the right shape, and within the constraints."""
         run = self._run(case)
-        outcome = run.outcome
         # the drive has already checked a last model of another kind
-        last = [Snapshot.of(Iterate(outcome.dual_coef, outcome.intercept))] if outcome.model is None else []
-        for position, snapshot in enumerate((*run.snapshots, *last)):
-            model = snapshot.dual_coef, snapshot.free, snapshot.weights
-            require(
-                any(part is not None for part in model),
-                f"{case}: iterate {position} has neither dual_coef nor weights.",
-            )
+        coef = run.outcome.dual_coef
+        last = [] if coef is None else [Iterate(coef, run.outcome.intercept)]
+        for position, iterate in enumerate((*run.snapshots, *last)):
             try:
-                if snapshot.weights is not None:
-                    Weights.checked(run.problem.kernel, snapshot.weights, snapshot.intercept, snapshot.features)
-                elif snapshot.free is not None:
-                    FreeModel.checked(run.problem.kernel, *snapshot.free, snapshot.intercept)
-                else:
-                    run.problem.checked(snapshot.dual_coef, snapshot.intercept)
+                model = outcome_of(self.solver, run.problem, iterate, 0.0, 0.0, 0)
+                if model.dual_coef is not None:
+                    run.problem.checked(model.dual_coef, model.intercept)
             except Exception as error:
-                raise AssertionError(f"{case}: iterate {position}: {error}") from None
+                raise AssertionError(f"iterate {position}: {error}") from None
 
     @check(on="all")
     def test_ends_by_itself(self, case: Case) -> None:
@@ -124,11 +118,9 @@ class SolverConformance(ValueChecks, Suite):
     def test_yields_nothing_after_done(self, case: Case) -> None:
         """The generator ends after its ``done`` iterate."""
         self._run_to_repeat(case)
-        iterates = iter(self.solver.iterates(self._stated(case), np.random.default_rng(self.seed)))
+        iterates = iter(self.solver.iterates(case.problem(), np.random.default_rng(self.seed)))
         done = any(iterate.done for iterate in iterates)  # any() stops at the first one
-        require(
-            not done or next(iterates, None) is None, f"{case}: it yields again after a done iterate; return there."
-        )
+        require(not done or next(iterates, None) is None, "it yields again after a done iterate; return there.")
 
     @check(on="all", since="0.2")
     def test_counts_what_there_is(self, case: Case) -> None:
@@ -139,30 +131,32 @@ class SolverConformance(ValueChecks, Suite):
         most = 2 * run.problem.n + extra  # regression has two coefficients a point
         for position, snapshot in enumerate(run.snapshots):
             step, size = before if snapshot.step is None else snapshot.step, snapshot.working_set
-            require(before <= step, f"{case}: iterate {position} has step {step} after {before}; step must not fall.")
+            require(before <= step, f"iterate {position} has step {step} after {before}; step must not fall.")
             before = step
             require(
                 size is None or 0 <= size <= most,
-                f"{case}: iterate {position} has working_set={size}, and the problem has {run.problem.n} points.",
+                f"iterate {position} has working_set={size}, and the problem has {run.problem.n} points.",
             )
 
-    @check(on="all", needs=claims_a_gap)
+    @check(on="all", needs=lambda suite: suite.gap is not None)
     def test_certified_to_the_claimed_gap(self, case: Case) -> None:
         """The host's certificate of the last model is within the claimed relative gap."""
         model = self._certified(case)
         if "meets" in case.tags:
-            require((model.margin_lower or 0.0) <= 0.0, f"{case}: the hulls meet, but a margin was certified: {model}.")
+            require((model.margin_lower or 0.0) <= 0.0, f"the hulls meet, but a margin was certified: {model}.")
         else:
-            self._reaches_its_gap(str(case), model, lambda reached: f" {self._advice(case, reached)}")
+            self._reaches_its_gap(model, case)
 
-    def _reaches_its_gap(self, what: str, model: Certificate, advice: Callable[[float], str] = lambda _: "") -> None:
-        """Raise AssertionError if a certified model does not reach the claimed gap."""
+    def _reaches_its_gap(self, model: Certificate, case: Case | None = None) -> None:
+        """Raise AssertionError if a certified model does not reach the claimed gap; with advice if it is that of a case."""
         reached, gap = model.relative_gap, self.gap or 0.0
         if reached is None:
-            raise AssertionError(f"{what}: the host could not certify the model: {model}.")
+            raise AssertionError(f"the host could not certify the model: {model}.")
         if not reached <= gap * (1.0 + 1e-6) + ROUNDING:
-            claim = f"certified to a relative gap of {reached:.3g}; its conformance claims {gap:g}."
-            raise AssertionError(f"{what}: {claim}{advice(reached)}")
+            advice = "" if case is None else f" {self._advice(case, reached)}"
+            raise AssertionError(
+                f"certified to a relative gap of {reached:.3g}; its conformance claims {gap:g}.{advice}"
+            )
 
     def _advice(self, case: Case, reached: float) -> str:
         """Return advice on a gap that is too large, which tells a wrong intercept from coefficients far from the optimum."""
@@ -175,22 +169,22 @@ class SolverConformance(ValueChecks, Suite):
                 return f"The intercept is wrong: it is {offset:.3g}, and with {best:.3g} the relative gap is {gap:.3g}."
         return "Stop later, or claim what the stopping rule reaches."
 
-    @check(on="all", needs=converges)
+    @check(on="all", needs=_converges)
     def test_objective_agrees_with_the_exact_oracle(self, case: Case) -> None:
         """The dual objective agrees with that of the reference solver, within the claimed gap."""
         value, slack = self._objective(case)
         low, high = exact.bounds(case)
         require(
             low - slack <= value <= high + slack,
-            f"{case}: dual objective {value:.9g}; the optimum lies in [{low:.9g}, {high:.9g}] (tolerance {slack:.2g}).",
+            f"dual objective {value:.9g}; the optimum lies in [{low:.9g}, {high:.9g}] (tolerance {slack:.2g}).",
         )
 
     @check(on="protocol")
     def test_serves_as_an_oracle(self, case: Case) -> None:
         """``solve`` on a restricted problem returns a feasible model and its cost."""
-        if self._run_to_repeat(case).outcome.dual_coef is None:
-            raise unittest.SkipTest("the solver returns no dual coefficients, so it is no sub-solver")
-        problem = self._stated(case)
+        dual_coef = self._run_to_repeat(case).outcome.dual_coef
+        skip_unless(dual_coef is not None, "the solver returns no dual coefficients, so it is no sub-solver")
+        problem = case.problem()
         part = problem.restrict(np.arange(problem.n))
         before = problem.kernel.counter.evaluations
         solution = self.solver.solve(part)
@@ -199,7 +193,7 @@ class SolverConformance(ValueChecks, Suite):
             spent = problem.kernel.counter.evaluations - before
             require(
                 solution.kernel_evaluations == spent,
-                f"{case}: {solution.kernel_evaluations} evaluations in its Solution, {spent} counted by the harness.",
+                f"{solution.kernel_evaluations} evaluations in its Solution, {spent} counted by the harness.",
             )
 
     # -- the protocol --------------------------------------------------------------------------------
@@ -212,23 +206,17 @@ class SolverConformance(ValueChecks, Suite):
             before = before.with_targets(only_queried(case.y, self._run(case).queried))
         everything = np.arange(after.n)
         rows = np.array(after.kernel.rows(everything))  # cached by the run, if any
-        require(
-            bytes_of(after.kernel.points) == bytes_of(before.kernel.points),
-            f"{case}: the solver changed the points; copy before writing.",
-        )
-        require(
-            after.targets.tobytes() == before.targets.tobytes(),
-            f"{case}: the solver changed the targets; copy before writing.",
-        )
-        values = before.kernel.block(everything)
-        recomputed = after.kernel.block(everything)
-        same_diagonal = np.array_equal(after.kernel.diagonal(), before.kernel.diagonal())
-        # the tolerance covers the rounding of stored rows only
-        require(
-            np.allclose(recomputed, values, rtol=1e-12, atol=1e-12), f"{case}: the solver changed the kernel's data."
-        )
-        require(np.allclose(rows, values, rtol=1e-4, atol=1e-4), f"{case}: the solver wrote into a cached kernel row.")
-        require(same_diagonal, f"{case}: the solver wrote into the kernel's diagonal.")
+        values, recomputed = (problem.kernel.block(everything) for problem in (before, after))
+        same = {
+            "changed the points; copy before writing": bytes_of(after.kernel.points) == bytes_of(before.kernel.points),
+            "changed the targets; copy before writing": after.targets.tobytes() == before.targets.tobytes(),
+            "changed the kernel's data": np.allclose(recomputed, values, rtol=1e-12, atol=1e-12),
+            # the tolerance covers the rounding of stored rows only
+            "wrote into a cached kernel row": np.allclose(rows, values, rtol=1e-4, atol=1e-4),
+            "wrote into the kernel's diagonal": np.array_equal(after.kernel.diagonal(), before.kernel.diagonal()),
+        }
+        for fault, unchanged in same.items():
+            require(unchanged, f"the solver {fault}.")
 
     @check(on="protocol")
     def test_same_seed_same_iterates(self, case: Case) -> None:
@@ -236,34 +224,20 @@ class SolverConformance(ValueChecks, Suite):
         first = self._run_to_repeat(case).snapshots
         np.random.seed(12345)  # noqa: NPY002 - a solver that uses the global generator is what this check looks for
         second = list(snapshots(self.solver, case.problem(), seed=self.seed))
-        require(len(first) == len(second), f"{case}: {len(first)} iterates, then {len(second)} with the same seed.")
-        for position, (one, other) in enumerate(zip(first, second, strict=True)):
-            require(
-                one.same_bits(other),
-                f"{case}: iterate {position} differs between two runs with the same seed; use only ``rng``.",
-            )
+        require(len(first) == len(second), f"{len(first)} iterates, then {len(second)} with the same seed.")
+        for position, models in enumerate(zip(first, second, strict=True)):
+            same = len(set(map(bits, models))) == 1
+            require(same, f"iterate {position} differs between two runs with the same seed; use only ``rng``.")
 
     @check(on="protocol")
     def test_interleaved_runs_do_not_disturb_each_other(self, case: Case) -> None:
         """Two runs of one solver, advanced in turns, equal two separate runs: all state is in the generator."""
         both = case, self._flipped(case)
-        alone = [self._run_to_repeat(each).snapshots for each in both]
-        runs = [snapshots(self.solver, each.problem(), seed=self.seed) for each in both]
-        together: list[list[Any]] = [[], []]
-        live = [0, 1]
-        while live:
-            for which in list(live):
-                snapshot = next(runs[which], None)
-                if snapshot is None:
-                    live.remove(which)
-                else:
-                    together[which].append(snapshot)
-        for which in (0, 1):
-            same = len(alone[which]) == len(together[which])
-            same = same and all(a.same_bits(b) for a, b in zip(alone[which], together[which], strict=True))
-            require(
-                same, f"{case}: a run differs when it is interleaved with another; keep all state in the generator."
-            )
+        separate = [[*map(bits, self._run_to_repeat(each).snapshots)] for each in both]
+        turns = [*zip_longest(*(snapshots(self.solver, each.problem(), seed=self.seed) for each in both))]
+        together = [[bits(models[run]) for models in turns if models[run] is not None] for run in (0, 1)]
+        same = together == separate
+        require(same, "a run differs when it is interleaved with another; keep all state in the generator.")
 
     @check(on="protocol")
     def test_yields_before_the_end_of_a_budget(self, case: Case) -> None:
@@ -272,34 +246,29 @@ class SolverConformance(ValueChecks, Suite):
         problem, began = case.problem(), perf_counter()
         outcome = drive(self.solver, problem, np.random.default_rng(self.seed), Limits(iteration_limit=1))
         closing = perf_counter() - began - outcome.seconds
-        require(outcome.yields == 1, f"{case}: {outcome.yields} yields under a limit of one.")
-        require(
-            outcome.seconds < _PATIENCE, f"{case}: {outcome.seconds:.1f} s before the first yield; yield more often."
-        )
+        require(outcome.yields == 1, f"{outcome.yields} yields under a limit of one.")
+        require(outcome.seconds < _PATIENCE, f"{outcome.seconds:.1f} s before the first yield; yield more often.")
         require(
             closing < _PATIENCE,
-            f"{case}: {closing:.1f} s until the generator ended after the host closed it; end at once.",
+            f"{closing:.1f} s until the generator ended after the host closed it; end at once.",
         )
         if outcome.dual_coef is not None:
             problem.checked(outcome.dual_coef, outcome.intercept)
 
-    @check(on="protocol", needs=is_observable)
+    @check(on="protocol", needs=lambda suite: suite.solver.observable)
     def test_every_kernel_value_is_counted(self, case: Case) -> None:
         """All kernel values that the engine computes are requested from ``problem.kernel``, which counts them."""
         run = self._run(case)
-        require(
-            not run.counter.evaluations_at_least,
-            f"{case}: its count is a lower bound: it took the points, or computed with a copy; use problem.kernel.",
-        )
-        counted = run.counter.evaluations
+        bound = "its count is a lower bound: it took the points, or computed with a copy; use problem.kernel."
+        require(not run.is_lower_bound, bound)
+        counted, computed = run.evaluations, run.computed
         # with the linear kernel a solver may store w, and count inner products with it that no engine computes
-        complete = counted >= run.computed if case.linear else counted == run.computed
+        complete = counted >= computed if case.linear else counted == computed
         require(
-            complete,
-            f"{case}: {counted} kernel evaluations counted, {run.computed} computed; use problem.kernel, not its engine.",
+            complete, f"{counted} kernel evaluations counted, {computed} computed; use problem.kernel, not its engine."
         )
 
-    @check(on="all", needs=queries_targets, fits=_queries_targets)
+    @check(on="all", needs=_queries_targets, fits=lambda case: case.formulation.queries_targets)
     def test_uses_queried_targets_only(self, case: Case) -> None:
         """Models use queried targets only, every query goes through ``problem.query``, and other targets change nothing."""
         run = self._run_to_repeat(case)
@@ -308,22 +277,21 @@ class SolverConformance(ValueChecks, Suite):
             strange = [] if snapshot.dual_coef is None else unknown[snapshot.dual_coef[unknown] != 0.0]
             require(
                 not len(strange),
-                f"{case}: iterate {position} has coefficients at the points {strange}, whose targets were not queried by then; "
+                f"iterate {position} has coefficients at the points {strange}, whose targets were not queried by then; "
                 "call problem.query for each point that a model uses.",
             )
         require(
             run.problem.queried.tolist() == run.queried,
-            f"{case}: the problem has {len(run.problem.queried)} queried targets, {len(run.queried)} were queried; use "
+            f"the problem has {len(run.problem.queried)} queried targets, {len(run.queried)} were queried; use "
             "only problem.query.",
         )
         # the targets that were not queried are negated, which must change nothing
         opposite = case.changed(y=np.where(np.isin(np.arange(len(case.y)), run.queried), case.y, -case.y))
         other = observed(self.solver, opposite, seed=self.seed, seconds=PATIENT_SECONDS)
-        same = run.queried == other.queried and len(run.snapshots) == len(other.snapshots)
-        same = same and all(a.same_bits(b) for a, b in zip(run.snapshots, other.snapshots, strict=True))
+        same = run.queried == other.queried and [*map(bits, run.snapshots)] == [*map(bits, other.snapshots)]
         require(
             same,
-            f"{case}: the targets that it did not query were changed, and it queried other points or returned other models; "
+            "the targets that it did not query were changed, and it queried other points or returned other models; "
             "use only problem.query for targets and only ``rng`` for random numbers.",
         )
 
@@ -338,41 +306,57 @@ class SolverConformance(ValueChecks, Suite):
 
     # -- a path ----------------------------------------------------------------------------------------
 
-    @check(on="protocol", fits=_has_a_path, seconds=2 * LIMIT)
+    @check(on="protocol", fits=_path_over, seconds=2 * LIMIT)
     def test_a_path_solves_every_cell(self, case: Case) -> None:
         """Each cell of a path agrees with a separate run: feasible, certified to the claimed gap, the same objective."""
         self._run_to_repeat(case)
         along, alone = (self._certify_path(case, cold=cold) for cold in (False, True))
         require(
             along.keys() == alone.keys(),
-            f"{case}: cells {sorted(alone.keys() - along.keys())} of its path were not solved; solve_path ends each cell of "
+            f"cells {sorted(alone.keys() - along.keys())} of its path were not solved; solve_path ends each cell of "
             "path.cells with a done iterate.",
         )
         for index, cell in along.items():
-            require(
-                (cell is None) == (alone[index] is None), f"{case}: cell {index} of its path has another kind of model."
-            )
             other = alone[index]
-            if cell is None or other is None or self.gap is None or "meets" in case.tags:
-                continue
-            self._reaches_its_gap(f"{case}: cell {index} of its path", cell)
-            if self.solver.exact:
-                self._same_objective(f"{case}: cell {index} of its path", cell, other)
+            with naming(f"cell {index} of its path"):
+                require((cell is None) == (other is None), "it has another kind of model.")
+                if cell is None or other is None or self.gap is None or "meets" in case.tags:
+                    continue
+                self._reaches_its_gap(cell)
+                (value, slack), (expected, other_slack) = self._value(cell), self._value(other)
+                same = not self.solver.exact or abs(value - expected) <= slack + other_slack
+                require(same, f"objective {value}, and {expected} in a separate run.")
+
+    def _certify_path(self, case: Case, *, cold: bool) -> dict[int, Certificate | None]:
+        """Return the certificate of each cell of a path over a case; None for models without dual coefficients."""
+        path: Any = _path_over(case, cold=cold)
+        refusal = self.solver.refusal(path.problem(path.cells[0]))
+        skip_unless(refusal is None, str(refusal))
+        certificates: dict[int, Certificate | None] = {}
+        limit = PATIENT_SECONDS * len(path.cells)
+        for cell_outcome in drive_path(self.solver, path, self.seed, Limits(time_limit=limit)):
+            if isinstance(cell_outcome, StoppedBy):
+                raise AssertionError(f"its path did not end within {limit:g} s.")
+            outcome, index = cell_outcome.outcome, cell_outcome.cell.index
+            ended = outcome.status is Status.OK or "meets" in case.tags
+            require(ended, f"cell {index} of its path is {outcome.status}: {outcome.reason}.")
+            certificates[index] = certified(path.problem(cell_outcome.cell), outcome)
+        return certificates
 
     # -- invariances ---------------------------------------------------------------------------------
 
-    @check(on="protocol", needs=converges)
+    @check(on="protocol", needs=_converges)
     def test_permuting_the_points(self, case: Case) -> None:
         """The objective does not depend on the order of the points."""
         order = np.random.default_rng(7).permutation(len(case.y))
         self._agrees(case, case.changed(x=case.x[order], y=case.y[order]))
 
-    @check(on="protocol", needs=converges, fits=_is_symmetric)
+    @check(on="protocol", needs=_converges, fits=lambda case: case.formulation.laws.symmetric)
     def test_flipping_the_labels(self, case: Case) -> None:
         """Exchanging the classes, or the sign of the targets, does not change the objective."""
         self._agrees(case, self._flipped(case))
 
-    @check(on="protocol", needs=converges, fits=_has_a_law_of_doubling)
+    @check(on="protocol", needs=_converges, fits=lambda case: case.formulation.laws.doubled is not None)
     def test_doubling_every_point(self, case: Case) -> None:
         """Duplicating every point, with C changed as in ``laws.doubled``, does not change the objective."""
         doubled = case.formulation.laws.doubled or {}
@@ -384,30 +368,28 @@ class SolverConformance(ValueChecks, Suite):
         """Points in float32, in CSR, and as kernel values satisfy the checks of dense float64 points."""
         stored = {
             "float32": case.changed(x=case.x.astype(np.float32)),
-            "csr": case.changed(x=csr(case.x)),
-            "precomputed": case.changed(x=case.kernel.block(case.x, case.x), kernel=Precomputed()),
+            "CSR": case.changed(x=csr(case.x)),
+            "kernel values": case.changed(x=case.kernel.block(case.x, case.x), kernel=Precomputed()),
         }
         for storage, other in stored.items():
-            other = other.changed(name=f"{case.name}-{storage}")
-            if not self._takes(other):
-                continue
-            self._check_variant(case, other)
+            if self._takes(other):
+                self._check_variant(case, other, f"with points in {storage}")
 
     @check(on="first-formulation", since="0.2")
     def test_keeping_a_few_rows(self, case: Case) -> None:
         """With a cache of a few kernel rows, where ``kernel.matrix()`` is None, the objective is the same."""
-        few = case.changed(name=f"{case.name}-few-rows", cache_mb=_FEW_ROWS_MB)
-        self._check_variant(case, few)
+        self._check_variant(case, case.changed(cache_mb=_FEW_ROWS_MB), "with a cache of a few rows")
 
-    def _check_variant(self, case: Case, other: Case) -> None:
+    def _check_variant(self, case: Case, other: Case, how: str) -> None:
         """Run the checks of `_WHATEVER_THE_STORAGE` on another form of a case, and compare its objective with the case's."""
-        for name in _WHATEVER_THE_STORAGE:
-            if self.excuse(name) is None:
-                getattr(SolverConformance, name).once(self, other)
-        if converges(type(self)):
-            self._agrees(case, other)
+        with naming(how):
+            for name in _WHATEVER_THE_STORAGE:
+                if self.excuse(name) is None:
+                    getattr(SolverConformance, name).once(self, other)
+            if _converges(type(self)):
+                self._agrees(case, other)
 
-    @check(on="protocol", needs=converges, fits=_has_a_law_of_scaling)
+    @check(on="protocol", needs=_converges, fits=_scales)
     def test_scaling_the_points(self, case: Case) -> None:
         """With points 8 times as large, the rbf problem at gamma / 64 is the same, and the linear objective scales."""
         if isinstance(case.kernel, RBF):

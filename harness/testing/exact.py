@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import unittest
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,9 @@ if TYPE_CHECKING:
     from harness.problems.problem import Problem
 
 _WIDTH = 1e-5  # largest relative gap of a reference solution
-_known: dict[int, tuple[Case, tuple[float, float]]] = {}
 
 
+@functools.cache
 def bounds(case: Case) -> tuple[float, float]:
     """Return certified lower and upper bounds of the optimal objective of a case, cached by case.
 
@@ -22,10 +23,7 @@ def bounds(case: Case) -> tuple[float, float]:
     ------
     unittest.SkipTest : no reference solver is installed, or its gap on this problem is too large.
     """
-    if id(case) not in _known:
-        interval = (case.optimum, case.optimum) if case.optimum is not None else oracle_bounds(case.problem())
-        _known[id(case)] = (case, interval)  # keep the case, so that its id is not reused
-    return _known[id(case)][1]
+    return oracle_bounds(case.problem()) if case.optimum is None else (case.optimum, case.optimum)
 
 
 def oracle_bounds(problem: Problem) -> tuple[float, float]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,11 +36,11 @@ _SUITES: dict[str, type[Checks]] = {
 }  # fmt: skip
 
 
+@dataclass(frozen=True)
 class ChecksOf:
     """Checks of plugins or of single things, which the pytest plugin of the harness collects as tests."""
 
-    def __init__(self, *targets: str) -> None:
-        self.targets = targets
+    targets: tuple[str, ...]
 
     def suites(self) -> list[type[Checks]]:
         """Return a suite for each thing.
@@ -53,7 +54,7 @@ class ChecksOf:
 
 def checks_of(*targets: str) -> ChecksOf:
     """Return the checks of plugins by name or file, or of single things such as ``lasvm[epochs=5]``, as tests."""
-    return ChecksOf(*targets)
+    return ChecksOf(targets)
 
 
 def suites_of(target: str, registry: Registry | None = None) -> list[type[Checks]]:
@@ -77,9 +78,7 @@ def suites_of(target: str, registry: Registry | None = None) -> list[type[Checks
         return [*_suites(registry, target)]
     if "[" in target:
         return [_of_solver(registry.solver(target))]
-    for kind in KINDS:
-        registry.resolve(kind, target)  # refuses a name that several plugins have
-    suites = [suite for plugin in registry.plugins for suite in _suites(registry, plugin) if target in suite.names]
+    suites = [suite for plugin in registry.plugins for suite in _suites(registry, plugin, target)]
     if not suites:
         project = Path(target, "pyproject.toml").is_file()
         hint = (
@@ -92,45 +91,37 @@ def suites_of(target: str, registry: Registry | None = None) -> list[type[Checks
     return suites
 
 
-def _suites(registry: Registry, plugin: str) -> Iterator[type[Checks]]:
-    """Yield the suites of the things that a plugin registers."""
+def _suites(registry: Registry, plugin: str, name: str = "") -> Iterator[type[Checks]]:
+    """Yield the suites of the things that a plugin registers, or of those that are called ``name`` or ``plugin/name``."""
     module = registry.plugins[plugin].module
-    yield _made(things.PluginChecks, module, thing=registry.plugins[plugin], names=())
-    for cls in registry.solvers.get(plugin, {}).values():
-        for values in (cls.conformance.values, *cls.conformance.variants):
-            solver = cls(**validated(cls, values, owner=f"solver '{cls.name}'"))
-            yield _of_solver(solver, _names(plugin, registry.name_of("solver", cls)))
-    for kind in _SUITES:
-        for name, thing in registry.things(kind).items():
-            if registry.owner(kind, name) == plugin and thing is not Precomputed:  # its values are the data
-                yield suite_of_thing(kind, name, thing, plugin)
+    if not name:
+        yield _made(things.PluginChecks, module, thing=registry.plugins[plugin])
+    for kind in KINDS:
+        wanted = registry.resolve(kind, name)  # refuses a name that several plugins have
+        for key, thing in registry.things(kind).items():
+            if registry.owner(kind, key) != plugin or wanted not in ("", key) or thing is Precomputed:
+                continue  # the values of Precomputed are the data
+            if kind != "solver":
+                yield suite_of_thing(kind, key, thing)
+                continue
+            for values in (thing.conformance.values, *thing.conformance.variants):
+                yield _of_solver(thing(**validated(thing, values, owner=f"solver '{thing.name}'")))
     for command in getattr(module, "harness_commands", tuple)():
-        yield _made(things.CommandChecks, command.callback, thing=command, names=_names(plugin, command.name))
-    if any(hasattr(module, hook) for hook in OBSERVERS):
+        if name in ("", command.name, f"{plugin}/{command.name}"):
+            yield _made(things.CommandChecks, command.callback, thing=command)
+    if not name and any(hasattr(module, hook) for hook in OBSERVERS):
         yield _made(things.ObserverChecks, module, thing=module, called=plugin)
 
 
-def _names(plugin: str, name: str) -> tuple[str, ...]:
-    """Return the names that mean a thing of a plugin, which is registered as ``name``."""
-    return (name,) if "/" in name else (name, f"{plugin}/{name}")
-
-
-def suite_of_thing(kind: str, name: str, thing: Any, plugin: str = "") -> type[Checks]:
+def suite_of_thing(kind: str, name: str, thing: Any) -> type[Checks]:
     """Return the suite of a thing that is neither a solver nor a command."""
     suite, declared = _SUITES[kind], getattr(thing, "conformance", Conformance())
     if issubclass(suite, ValueChecks):
         thing = thing(**declared.values)
-    return _made(
-        suite,
-        getattr(thing, "function", thing),
-        excused=declared.excused,
-        thing=thing,
-        called=name,
-        names=_names(plugin, name),
-    )
+    return _made(suite, getattr(thing, "function", thing), excused=declared.excused, thing=thing, called=name)
 
 
-def _of_solver(solver: Solver, names: tuple[str, ...] = ()) -> type[Checks]:
+def _of_solver(solver: Solver) -> type[Checks]:
     """Return the suite of a configured solver, set to the gap that its model must reach."""
     gap = solver.conformance.gap or (_EXACT_GAP if solver.exact else None)
     try:
@@ -139,9 +130,7 @@ def _of_solver(solver: Solver, names: tuple[str, ...] = ()) -> type[Checks]:
         targeted = solver
     missing = " ".join(f"'{text}'" for text in lacking(solver.requires))  # checks run in this process
     unmet = missing and f"{solver.name} needs what is not installed here: pip install {missing}"
-    attributes = {
-        "gap": gap, "excused": solver.conformance.excused, "called": solver.label, "names": names, "unmet": unmet
-    }  # fmt: skip
+    attributes = {"gap": gap, "excused": solver.conformance.excused, "called": solver.label, "unmet": unmet}
     return _made(SolverConformance, type(solver), solver=targeted, **attributes)
 
 

@@ -6,7 +6,9 @@ import contextlib
 import copy
 import dataclasses
 import functools
+import itertools
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
@@ -18,12 +20,11 @@ from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Clocks, Outcome, drive
 from harness.measure.outcome import Limits
 from harness.measure.scored import Weights, points_of
-from harness.solver.protocol import Iterate
+from harness.solver.protocol import Iterate, with_arrays
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-    from harness.kernels.counter import Counter
     from harness.problems.cases import Case
     from harness.problems.problem import Certificate, Problem
     from harness.solver.protocol import Solver
@@ -32,54 +33,27 @@ if TYPE_CHECKING:
 _COPIED_ITERATES = 1000  # iterates of a drive that are copied; the last one is checked as well
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """A copy of an iterate, made at its yield, as a view would always equal itself."""
-
-    dual_coef: Any
-    weights: Any
-    free: tuple[Any, Any] | None  # free_coef and extra_points
-    features: Any
-    intercept: float
-    done: bool
-    step: int | None
-    working_set: int | None
-
-    @classmethod
-    def of(cls, iterate: Iterate) -> Snapshot:
-        """Copy an iterate."""
-        coef = None if iterate.dual_coef is None else np.array(iterate.dual_coef)
-        weights = None if iterate.weights is None else np.array(iterate.weights)
-        points = copy.copy(points_of(iterate.extra_points))
-        free = None if iterate.free_coef is None else (np.array(iterate.free_coef), points)
-        end = bool(iterate.done), iterate.step, iterate.working_set
-        return cls(coef, weights, free, iterate.features, float(iterate.intercept), *end)
-
-    def same_bits(self, other: Snapshot) -> bool:
-        """Return True if the models agree bit for bit."""
-        return (self.key() == other.key()) and self.step == other.step and self.done == other.done
-
-    def key(self) -> tuple[bytes, ...]:
-        """Return the bytes of the model."""
-        free, points = self.free or (None, None)
-        features = (None, None) if self.features is None else (self.features.directions, self.features.offsets)
-        arrays = (self.dual_coef, self.weights, np.float64(self.intercept), free, *features)
-        bits = tuple(b"" if array is None else np.asarray(array).tobytes() for array in arrays)
-        return *bits, b"" if points is None else bytes_of(points)
+def copied(iterate: Iterate) -> Iterate:
+    """Return a copy of an iterate without its claims, as a view of the solver's arrays would always equal itself."""
+    points = points_of(iterate.extra_points)
+    return copy.deepcopy(dataclasses.replace(with_arrays(iterate), extra_points=points, info={}))
 
 
-def snapshots(solver: Solver, problem: Problem, *, seed: int = 0, limit: int = _COPIED_ITERATES) -> Iterator[Snapshot]:
-    """Yield copies of the first ``limit`` iterates; the generator is closed afterwards."""
-    iterates = solver.iterates(problem, np.random.default_rng(seed))
-    try:
-        for position, iterate in enumerate(iterates):
-            yield Snapshot.of(iterate)
-            if iterate.done or position + 1 >= limit:
-                break
-    finally:
-        close = getattr(iterates, "close", None)
-        if close is not None:
-            close()
+def bits(iterate: Iterate) -> tuple[Any, ...]:
+    """Return the bytes of a model, its step and whether it is the last: equal if two iterates agree bit for bit."""
+    features = () if iterate.features is None else (iterate.features.directions, iterate.features.offsets)
+    arrays = (iterate.dual_coef, iterate.weights, np.float64(iterate.intercept), iterate.free_coef, *features)
+    points = None if iterate.extra_points is None else bytes_of(iterate.extra_points)
+    model = [None if array is None else array.tobytes() for array in arrays]
+    return *model, points, iterate.step, bool(iterate.done)
+
+
+def snapshots(solver: Solver, problem: Problem, *, seed: int = 0) -> Iterator[Iterate]:
+    """Yield copies of the first 1000 iterates, up to the one that is done."""
+    for iterate in itertools.islice(solver.iterates(problem, np.random.default_rng(seed)), _COPIED_ITERATES):
+        yield copied(iterate)
+        if iterate.done:
+            break
 
 
 @dataclass(frozen=True)
@@ -90,51 +64,33 @@ class Run:
     snapshots : the first 1000 iterates
     queried : indices of points whose targets were queried, in order; empty if the targets are given
     counts : number of queried targets at each snapshot
-    counter : the counter of the problem at the end of the drive
+    evaluations, is_lower_bound : kernel values that were counted by the end of the drive, and whether they are not all
     computed : number of kernel values that the engines computed
     """
 
-    case: Case
     problem: Problem
     outcome: Outcome
-    snapshots: tuple[Snapshot, ...]
+    snapshots: tuple[Iterate, ...]
     queried: list[int]
     counts: tuple[int, ...]
-    counter: Counter
+    evaluations: int
+    is_lower_bound: bool
     computed: int
 
     @functools.cached_property
     def certificate(self) -> Certificate | None:
         """The certificate of the last model; None for free models and models over features."""
-        problem, outcome = self.problem, self.outcome
-        if outcome.dual_coef is not None:
-            return problem.certify(*problem.checked(outcome.dual_coef, outcome.intercept))
-        model = outcome.model
-        if not isinstance(model, Weights) or model.features is not None or not problem.bounds_weights:
-            return None
-        return problem.certify_weights(model.weights, model.intercept)
+        return certified(self.problem, self.outcome)
 
 
-class _Copying:
-    """A solver whose iterates are copied as they are yielded."""
-
-    def __init__(self, solver: Solver, queried: list[int]) -> None:
-        self.solver, self.queried, self.snapshots, self.counts = solver, queried, list[Snapshot](), list[int]()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.solver, name)
-
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        with contextlib.ExitStack() as at_end:
-            iterates = self.solver.iterates(problem, rng)
-            if hasattr(iterates, "close"):
-                at_end.callback(iterates.close)
-            for iterate in iterates:
-                # ``drive`` refuses other types
-                if len(self.snapshots) < _COPIED_ITERATES and isinstance(iterate, Iterate):
-                    self.snapshots.append(Snapshot.of(iterate))
-                    self.counts.append(len(self.queried))
-                yield iterate
+def certified(problem: Problem, outcome: Outcome) -> Certificate | None:
+    """Return the certificate of the last model of a drive; None for free models and models over features."""
+    if outcome.dual_coef is not None:
+        return problem.certify(*problem.checked(outcome.dual_coef, outcome.intercept))
+    model = outcome.model
+    if not isinstance(model, Weights) or model.features is not None or not problem.bounds_weights:
+        return None
+    return problem.certify_weights(model.weights, model.intercept)
 
 
 def observed(solver: Solver, case: Case, *, seed: int, seconds: float) -> Run:
@@ -145,22 +101,29 @@ def observed(solver: Solver, case: Case, *, seed: int, seconds: float) -> Run:
         queried.extend(indices.tolist())
         return case.y[indices]
 
+    def copying(problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        with contextlib.ExitStack() as at_end:
+            iterates = solver.iterates(problem, rng)
+            if hasattr(iterates, "close"):
+                at_end.callback(iterates.close)
+            for iterate in iterates:
+                # ``drive`` refuses other types
+                if len(copies) < _COPIED_ITERATES and isinstance(iterate, Iterate):
+                    copies.append(copied(iterate))
+                    counts.append(len(queried))
+                yield iterate
+
     if problem.queries_targets:
         problem = problem.with_targets(answer)
-    copying = _Copying(solver, queried)
+    copies, counts, clocks = list[Iterate](), list[int](), Clocks(compiler().clock)
+    proxy: Any = SimpleNamespace(name=solver.name, observable=solver.observable, iterates=copying)
     with recorded_work() as work:
-        proxy: Any = copying
-        outcome = drive(
-            proxy, problem, np.random.default_rng(seed), Limits(time_limit=seconds), clocks=Clocks(compiler().clock)
-        )
-    total = problem.kernel.counter
-    computed = work.values + int(
-        total.compiled[0]
-    )  # compiled loops count in one place, see tests/kernels/test_loops.py
-    counter = dataclasses.replace(total)
-    counter.evaluations_at_least = total.evaluations_at_least
-    snapshots, counts = tuple(copying.snapshots), tuple(copying.counts)
-    return Run(case, problem, outcome, snapshots, queried, counts, counter, computed)
+        outcome = drive(proxy, problem, np.random.default_rng(seed), Limits(time_limit=seconds), clocks=clocks)
+    counter = problem.kernel.counter
+    counted = counter.evaluations, counter.evaluations_at_least
+    # compiled loops count in one place, see tests/kernels/test_loops.py
+    computed = work.values + int(counter.compiled[0])
+    return Run(problem, outcome, tuple(copies), queried, tuple(counts), *counted, computed)
 
 
 @functools.cache
@@ -186,51 +149,41 @@ def recorded_work() -> Iterator[Work]:
     the harness counts them.
     """
     work = Work()
-    fill, weighted, diagonal = Engine.compute, Engine._weighted, Engine.diagonal  # noqa: SLF001
-    expand, expand_new, rows_at, value = Engine.expand, Engine.expand_new, Engine.rows_at, Engine.value
 
-    def counted_fill(self: Engine, rows: Any, out: Any, slots: Any, after: Any = None, columns: Any = None) -> None:
-        work.values += len(rows) * (self.n if columns is None else len(columns))
-        fill(self, rows, out, slots, after, columns)
+    def counting(method: Callable[..., Any], values: Callable[..., int]) -> Callable[..., Any]:
+        def counted(engine: Engine, *arguments: Any, **named: Any) -> Any:
+            before, result = work.values, method(engine, *arguments, **named)
+            # the method may have called another one that counts, as ``value`` does where a kernel has no loop for it
+            work.values = max(work.values, before + int(values(engine, *arguments, **named)))
+            return result
 
-    def counted_weighted(self: Engine, support: Any, coef: Any, columns: Any, *further: Any) -> Any:
-        work.values += len(support) * (self.n if columns is None else len(columns))
-        return weighted(self, support, coef, columns, *further)
+        return counted
 
-    def counted_diagonal(self: Engine) -> Any:
-        values = diagonal(self)
-        work.values += values.size
-        return values
-
-    def counted_expand(self: Engine, dual_coef: Any, rows: Any = None) -> Any:
-        if self.kernel.form == Power():
-            work.values += (self.n if rows is None else len(rows)) * int(np.count_nonzero(dual_coef))
-        return expand(self, dual_coef, rows)
-
-    def counted_expand_new(self: Engine, dual_coef: Any, points: Any) -> Any:
-        if self.kernel.form == Power() or isinstance(self.kernel.form, GivenValues):
-            work.values += points.shape[0] * int(np.count_nonzero(dual_coef))
-        return expand_new(self, dual_coef, points)
-
-    def counted_rows_at(self: Engine, points: Any, columns: Any = None) -> Any:
-        work.values += points.shape[0] * (self.n if columns is None else len(columns))
-        return rows_at(self, points, columns)
-
-    def counted_value(self: Engine, i: int, j: int) -> float:
-        before, result = work.values, value(self, i, j)
-        work.values = max(work.values, before + 1)  # not every kernel has a loop for a single value
-        return result
-
-    with (
-        mock.patch.object(Engine, "rows_at", counted_rows_at),
-        mock.patch.object(Engine, "value", counted_value),
-        mock.patch.object(Engine, "compute", counted_fill),
-        mock.patch.object(Engine, "_weighted", counted_weighted),
-        mock.patch.object(Engine, "diagonal", counted_diagonal),
-        mock.patch.object(Engine, "expand", counted_expand),
-        mock.patch.object(Engine, "expand_new", counted_expand_new),
-    ):
+    counted: dict[str, Any] = {name: counting(getattr(Engine, name), values) for name, values in _COMPUTED.items()}
+    with mock.patch.multiple(Engine, **counted):
         yield work
+
+
+def _number(engine: Engine, points: Any) -> int:
+    return engine.n if points is None else len(points)
+
+
+_COMPUTED: dict[str, Callable[..., int]] = {
+    "compute": lambda engine, rows, _out, _slots, _after=None, columns=None: len(rows) * _number(engine, columns),
+    "_weighted": lambda engine, support, _coef, columns: len(support) * _number(engine, columns),
+    "diagonal": lambda engine: engine.n,
+    "expand": lambda engine, coef, rows=None: (
+        _number(engine, rows) * np.count_nonzero(coef) * (engine.kernel.form == Power())
+    ),
+    "expand_new": lambda engine, coef, points: (
+        points.shape[0]
+        * np.count_nonzero(coef)
+        * (engine.kernel.form == Power() or isinstance(engine.kernel.form, GivenValues))
+    ),
+    "rows_at": lambda engine, points, columns=None: points.shape[0] * _number(engine, columns),
+    "value": lambda _engine, _i, _j: 1,
+}
+"""Method of an engine -> number of kernel values that a call computes, or is counted as."""
 
 
 def bytes_of(points: Any) -> bytes:

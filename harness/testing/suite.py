@@ -6,14 +6,10 @@ import functools
 import unittest
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from harness.kernels.functions import RBF
-from harness.measure.outcome import Limits, Status, StoppedBy
-from harness.measure.path_drive import drive_path
+from harness.measure.outcome import Status, StoppedBy
 from harness.problems.cases import Case
 from harness.registry.discovery import shared_registry
-from harness.solver.path import Grid, SolutionPath
-from harness.support.parameters import values_of
-from harness.testing.checks import Checks, TookTooLong, limited, require
+from harness.testing.checks import Checks, TookTooLong, limited, require, skip_unless
 from harness.testing.running import Run, observed
 
 if TYPE_CHECKING:
@@ -25,26 +21,6 @@ if TYPE_CHECKING:
 PATIENT_SECONDS = 10.0  # time limit of a drive on one case, which takes milliseconds
 ROUNDING = 1e-9  # tolerance of objectives and relative gaps
 _NO_MARGIN = 1e-6  # tolerance of the dual objective of hulls that meet
-
-
-def claims_a_gap(suite: type[Suite]) -> bool:
-    """Return True if the suite claims a relative gap of the last model."""
-    return suite.gap is not None
-
-
-def converges(suite: type[Suite]) -> bool:
-    """Return True if the solver claims a gap to the optimum of the problem, so that objectives can be compared."""
-    return suite.gap is not None and suite.solver.exact
-
-
-def is_observable(suite: type[Suite]) -> bool:
-    """Return True if the host can count the solver's kernel evaluations."""
-    return suite.solver.observable
-
-
-def queries_targets(suite: type[Suite]) -> bool:
-    """Return True if the solver solves a formulation whose targets must be queried."""
-    return any(formulation.queries_targets for formulation in shared_registry().declared_by(type(suite.solver)))
 
 
 def zoo(formulations: Iterable[type[Problem]]) -> list[Case]:
@@ -63,26 +39,6 @@ def cases_of_formulation(formulation: type[Problem]) -> list[Case]:
     return formulation.zoo()
 
 
-def path_over(case: Case, *, cold: bool) -> SolutionPath | None:
-    """Return a path over a quarter of and the whole C or chi of a case, and two values of gamma of an RBF kernel.
-
-    Return None if the case has neither C nor chi nor an RBF kernel.
-    """
-    costs = {
-        name: (0.25 * case.values[name], float(case.values[name])) for name in ("C", "chi") if case.values.get(name)
-    }
-    values = {name: value for name, value in case.values.items() if name not in costs}
-    gamma = getattr(case.kernel, "gamma", None) if isinstance(case.kernel, RBF) else None
-    gammas = {} if gamma is None else {"gamma": (float(gamma), 2.0 * gamma)}
-    if not costs and not gammas:
-        return None
-    kernel, kernel_values = type(case.kernel), {} if gammas else values_of(case.kernel)
-    grid = Grid(dict([*costs.items()][:1]), gammas)
-    fixed = {**dict([*costs.items()][1:]), **values}
-    formulation: Any = case.formulation
-    return SolutionPath(grid, formulation, kernel, case.x.copy(), case.y, fixed, kernel_values, cache_mb=1.0, cold=cold)
-
-
 class Suite(Checks):
     """Base class of the suite of a solver.
 
@@ -99,13 +55,11 @@ class Suite(Checks):
     gap: ClassVar[float | None] = None
     cases: ClassVar[Sequence[Case] | None] = None
     seed: ClassVar[int] = 0
-    _runs: ClassVar[dict[int, Run | BaseException]]
-    _flips: ClassVar[dict[int, tuple[Case, Case]]]
-    _run_cases: ClassVar[list[Case]]
+    _runs: ClassVar[dict[Case, Run | BaseException]]
 
     def __init_subclass__(cls, **further: Any) -> None:
-        """Create empty stores of drives for the subclass."""
-        cls._runs, cls._flips, cls._run_cases = {}, {}, []
+        """Create an empty store of drives for the subclass."""
+        cls._runs = {}
         super().__init_subclass__(**further)
 
     @classmethod
@@ -151,27 +105,17 @@ class Suite(Checks):
     def teardown_class(cls) -> None:
         """Free the drives after the last test of the suite."""
         cls._runs.clear()
-        cls._run_cases.clear()
-
-    def _stated(self, case: Case) -> Problem:
-        problem: Problem = case.problem()
-        reason = self.solver.refusal(problem)
-        if reason is not None:
-            raise unittest.SkipTest(reason)
-        return problem
 
     def _run(self, case: Case) -> Run:
         """Return the drive of the solver on a case, the same object for every check."""
-        if id(case) not in self._runs:
-            self._stated(case)
-            self._run_cases.append(case)  # keep a reference, so that the id is not reused
+        if case not in self._runs:
+            reason = self.solver.refusal(case.problem())
+            skip_unless(reason is None, str(reason))
             try:
-                run = observed(self.solver, case, seed=self.seed, seconds=PATIENT_SECONDS)
+                self._runs[case] = observed(self.solver, case, seed=self.seed, seconds=PATIENT_SECONDS)
             except BaseException as error:
-                self._runs[id(case)] = error
-            else:
-                self._runs[id(case)] = run
-        result = self._runs[id(case)]
+                self._runs[case] = error
+        result = self._runs[case]
         if isinstance(result, BaseException):
             raise result
         return result
@@ -179,24 +123,23 @@ class Suite(Checks):
     def _run_to_repeat(self, case: Case) -> Run:
         """Return the drive of the solver on a case for a check that makes further ones; SkipTest if it took too long."""
         run = self._run(case)
-        if run.outcome.stopped_by is StoppedBy.TIME:
-            raise unittest.SkipTest(f"{case} is not run again: it did not end within {PATIENT_SECONDS:g} s.")
+        in_time = run.outcome.stopped_by is not StoppedBy.TIME
+        skip_unless(in_time, f"{case} is not run again: it did not end within {PATIENT_SECONDS:g} s.")
         return run
 
-    def _flipped(self, case: Case) -> Case:
+    @staticmethod
+    @functools.cache
+    def _flipped(case: Case) -> Case:
         """Return the case with opposite targets, the same object for every check."""
-        return self._flips.setdefault(id(case), (case, case.changed(y=-case.y)))[1]
+        return case.changed(y=-case.y)
 
     def _finished(self, case: Case) -> Run:
         """Return the drive of the solver; raise AssertionError if the solver did not end by its own rule."""
         run = self._run(case)
         outcome = run.outcome
         ended = outcome.status is Status.OK or ("meets" in case.tags and outcome.status is Status.UNFINISHED)
-        require(
-            ended,
-            f"{case}: it ended as {outcome.status} after {outcome.yields} iterates: {outcome.reason.rstrip('.')}; "
-            "end the generator with a done iterate.",
-        )
+        how = f"it ended as {outcome.status} after {outcome.yields} iterates: {outcome.reason.rstrip('.')}"
+        require(ended, f"{how}; end the generator with a done iterate.")
         return run
 
     def _certified(self, case: Case) -> Certificate:
@@ -211,33 +154,17 @@ class Suite(Checks):
         certificate = self._certified(case)
         if "meets" in case.tags:
             return certificate.dual or 0.0, _NO_MARGIN
-        if certificate.dual is None:
-            raise AssertionError(f"{case}: the host could not certify the model: {certificate}.")
-        return certificate.dual, (self.gap or 0.0) * _scale(certificate) + ROUNDING
+        require(certificate.dual is not None, f"the host could not certify the model: {certificate}.")
+        return self._value(certificate)
 
-    def _certify_path(self, case: Case, *, cold: bool) -> dict[int, Certificate | None]:
-        """Return the certificate of each cell of a path over a case; None for models without dual coefficients."""
-        path: Any = path_over(case, cold=cold)
-        refusal = self.solver.refusal(path.problem(path.cells[0]))
-        if refusal is not None:
-            raise unittest.SkipTest(refusal)
-        certificates: dict[int, Certificate | None] = {}
-        limit = PATIENT_SECONDS * len(path.cells)
-        for cell_outcome in drive_path(self.solver, path, self.seed, Limits(time_limit=limit)):
-            if isinstance(cell_outcome, StoppedBy):
-                raise AssertionError(f"{case}: its path did not end within {limit:g} s.")
-            outcome, problem = cell_outcome.outcome, path.problem(cell_outcome.cell)
-            ended = outcome.status is Status.OK or "meets" in case.tags
-            require(ended, f"{case}: cell {cell_outcome.cell.index} of its path is {outcome.status}: {outcome.reason}.")
-            model = None if outcome.dual_coef is None else problem.checked(outcome.dual_coef, outcome.intercept)
-            certificates[cell_outcome.cell.index] = None if model is None else problem.certify(*model)
-        return certificates
-
-    def _same_objective(self, what: str, first: Certificate, second: Certificate) -> None:
-        """Assert that two certified models of one problem have the same dual objective, within the claimed gap of each."""
-        allowed = (self.gap or 0.0) * (_scale(first) + _scale(second)) + ROUNDING
-        difference = abs((first.dual or 0.0) - (second.dual or 0.0))
-        require(difference <= allowed, f"{what}: objective {first.dual}, and {second.dual} in a separate run.")
+    def _value(self, certificate: Certificate) -> tuple[float, float]:
+        """Return the dual objective of a certified model, and its largest distance from the optimum under the claimed gap."""
+        gap = self.gap or 0.0
+        # the objective that the relative gap is a fraction of
+        scale = abs(certificate.primal or certificate.dual or 0.0)
+        if certificate.gap and certificate.relative_gap:
+            scale = certificate.gap / certificate.relative_gap
+        return certificate.dual or 0.0, gap * scale + ROUNDING
 
     def _agrees(self, first: Case, second: Case, factor: float = 1.0) -> None:
         """Assert that two cases have the same optimal objective, up to a factor and both gaps."""
@@ -246,13 +173,6 @@ class Suite(Checks):
         allowed = slack + other_slack / factor
         require(
             abs(value - other / factor) <= allowed,
-            f"{first}: objective {value:.9g}, but {other / factor:.9g} for the changed problem; "
+            f"objective {value:.9g}, but {other / factor:.9g} for the changed problem; "
             f"they must agree within {allowed:.2g}.",
         )
-
-
-def _scale(certificate: Certificate) -> float:
-    """Return the objective that the relative gap is a fraction of."""
-    if certificate.gap and certificate.relative_gap:
-        return certificate.gap / certificate.relative_gap
-    return abs(certificate.primal or certificate.dual or 0.0)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import functools
 import unittest
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +21,15 @@ from harness.run.record import COLUMNS, Record
 from harness.support.errors import FilesMissing, HarnessError, InvalidModel, UsageError
 from harness.testing import bounds
 from harness.testing.apart import imports_of
-from harness.testing.checks import Checks, ValueChecks, check, require
+from harness.testing.checks import (
+    Checks,
+    FunctionChecks,
+    ValueChecks,
+    check,
+    require,
+    require_documentation,
+    skip_unless,
+)
 from harness.testing.conformance import SolverConformance
 from harness.testing.running import snapshots
 from harness.testing.suite import cases_of_formulation
@@ -30,7 +39,6 @@ if TYPE_CHECKING:
 
     from harness.datasets.dataset import Dataset
     from harness.problems.cases import Case
-    from harness.problems.problem import Problem
 
 _HEAVY = ("cvxpy", "matplotlib", "pandas", "sklearn", "tensorflow", "torch")
 _LAWS = (
@@ -53,6 +61,11 @@ class PluginChecks(Checks):
         """Importing the plugin imports no large library, so that ``harness --help`` stays quick."""
         heavy = imports_of(str(self.thing.module.__file__), _HEAVY)
         require(not heavy, f"it imports {', '.join(heavy)}; import it inside of the function that needs it.")
+
+
+def _error(values: Any, expected: Any, block: Any) -> float:
+    """Return the largest difference, as a fraction of the largest kernel value of a block."""
+    return float(np.abs(np.asarray(values) - expected).max()) / max(float(np.abs(block).max()), 1e-300)
 
 
 class KernelChecks(ValueChecks):
@@ -83,10 +96,9 @@ class KernelChecks(ValueChecks):
         for points, x in self._points():
             values = np.asarray(self.thing.block(x, x))
             require(values.shape == (64, 64), f"on {points}: block has shape {values.shape}; expected (64, 64).")
-            scale = max(float(np.abs(values).max()), 1e-300)
             for storage, stored, allowed in (("CSR", csr(x), 1e-10), ("float32", x.astype(np.float32), 100 * _CLOSE)):
                 try:
-                    error = float(np.abs(np.asarray(self.thing.block(stored, stored)) - values).max()) / scale
+                    error = _error(self.thing.block(stored, stored), values, values)
                 except HarnessError:  # the kernel refuses this storage
                     continue
                 require(error <= allowed, f"on {points}: {storage} values differ by {error:.2g} of the largest.")
@@ -96,10 +108,10 @@ class KernelChecks(ValueChecks):
         """Kernel rows, and weighted sums of rows, agree with the values of ``block``."""
         for points, x in self._points():
             oracle, values = KernelOracle(self.thing, x), np.asarray(self.thing.block(x, x))
-            coef, scale = np.linspace(-1.0, 1.0, len(x)), max(float(np.abs(values).max()), 1e-300)
-            error = max(float(np.abs(oracle.row(i) - values[i]).max()) for i in (0, 31, 63)) / scale
+            coef, rows = np.linspace(-1.0, 1.0, len(x)), np.array([oracle.row(i) for i in range(len(x))])
+            error = _error(rows, values, values)
             require(error <= _CLOSE, f"on {points}: a row differs from the block by {error:.2g} of the largest value.")
-            error = float(np.abs(oracle.expand(coef) - values @ coef).max()) / (scale * float(np.abs(coef).sum()))
+            error = _error(oracle.expand(coef), values @ coef, values) / float(np.abs(coef).sum())
             require(error <= _CLOSE, f"on {points}: a sum of rows differs from that of the block by {error:.2g}.")
 
 
@@ -110,10 +122,9 @@ class DatasetChecks(ValueChecks):
 
     def _loaded(self) -> Dataset:
         try:
-            dataset: Dataset = self.thing.load()
+            return self.thing.load()  # type: ignore[no-any-return]
         except FilesMissing as error:
             raise unittest.SkipTest(str(error)) from None
-        return dataset
 
     @check(since="0.2")
     def test_loads_what_can_be_used(self) -> None:
@@ -161,12 +172,6 @@ class FormulationChecks(Checks):
     """Checks of a formulation on its test problems."""
 
     kind = "formulation"
-    certified: ClassVar[dict[Case, tuple[list[bounds.Point], float]]]
-
-    def __init_subclass__(cls, **further: Any) -> None:
-        """Create an empty store of certified points for the subclass."""
-        cls.certified = {}
-        super().__init_subclass__(**further)
 
     @check(since="0.2")
     def test_has_a_zoo(self) -> None:
@@ -179,13 +184,10 @@ class FormulationChecks(Checks):
     @check(since="0.2")
     def test_says_what_it_is(self) -> None:
         """The class and every parameter are documented, and ``constraints`` describes the feasible set."""
-        undocumented = [parameter.name for parameter in self.thing.known_parameters() if not parameter.doc]
-        undocumented += [column.name for column in self.thing.columns if not column.meaning]
-        require(
-            not undocumented,
-            f"no documentation for {', '.join(undocumented)}; use harness.parameter(default, doc), Column(name, meaning=doc).",
-        )
-        require((vars(self.thing).get("__doc__") or "").strip(), "the class has no docstring.")
+        parts = {parameter.name: parameter.doc for parameter in self.thing.known_parameters()}
+        parts |= {column.name: column.meaning for column in self.thing.columns}
+        advice = "use harness.parameter(default, doc), Column(name, meaning=doc)"
+        require_documentation(self.thing.__name__, vars(self.thing).get("__doc__"), parts, advice)
         require(self.thing.constraints, "constraints is empty; describe the feasible set in words.")
 
     @check(since="0.2")
@@ -199,10 +201,10 @@ class FormulationChecks(Checks):
             "no case of zoo() states its optimum; compute one by hand, as there is no dual form to compare with.",
         )
         for case in cases:
-            problem = case.problem()
-            model = self._solved(problem)
+            model = self._solved(case)
             if model is None or "meets" in case.tags:
                 continue
+            problem = case.problem()
             last = problem.certify(*problem.checked(model.dual_coef, model.intercept))
             if last.relative_gap is not None and not last.relative_gap <= _SOLVED:
                 reached = f"the relative gap certified at the optimum is {last.relative_gap:.3g}"
@@ -211,8 +213,7 @@ class FormulationChecks(Checks):
                 error = abs(last.dual - case.optimum) / max(1.0, abs(case.optimum))
                 require(error <= _SOLVED, f"{case}: the optimum is {last.dual:.6g}, not {case.optimum:.6g}.")
             tried += 1
-        if not tried:
-            raise unittest.SkipTest("no installed solver solves the formulation exactly")
+        skip_unless(tried, "no installed solver solves the formulation exactly")
 
     @check(since="0.2", needs=lambda suite: suite.thing.has_dual_form())
     def test_dual_value_is_that_of_the_dual_form(self) -> None:
@@ -230,17 +231,18 @@ class FormulationChecks(Checks):
             wrong = points and bounds.wrong_bound(points, None if case.optimum is None else sign * case.optimum)
             require(not wrong, f"{case}: {wrong}")
             tried += len(points)
-        if not tried:
-            raise unittest.SkipTest("no model of the zoo's problems is certified with a gap")
+        skip_unless(tried, "no model of the zoo's problems is certified with a gap")
 
-    def _points(self, case: Case) -> tuple[list[bounds.Point], float]:
-        if case not in self.certified:
-            self.certified[case] = bounds.certified_points(case, self._solved(case.problem()))
-        return self.certified[case]
+    @classmethod
+    @functools.cache
+    def _points(cls, case: Case) -> tuple[list[bounds.Point], float]:
+        return bounds.certified_points(case, cls._solved(case))
 
-    def _solved(self, problem: Problem) -> Any:
+    @classmethod
+    @functools.cache
+    def _solved(cls, case: Case) -> Any:
         """Return the last iterate of an exact solver of the formulation; None if there is none, or if it refuses the problem."""
-        solver = self._reference()
+        solver, problem = cls._reference(), case.problem()
         models = () if solver is None or solver.refusal(problem) is not None else snapshots(solver, problem)
         return next((model for model in reversed([*models]) if model.dual_coef is not None), None)
 
@@ -260,23 +262,24 @@ class FormulationChecks(Checks):
     def test_keeps_its_laws(self) -> None:
         """The optimum changes with the order, labels, copies and scale of the points as declared in ``laws``."""
         solver = self._reference()
-        if solver is None:
-            raise unittest.SkipTest("no installed solver solves the formulation exactly")
+        skip_unless(solver, "no installed solver solves the formulation exactly")
         attributes: dict[str, Any] = {"solver": solver, "gap": 1e-3, "cases": self.thing.zoo()}
         suite: type[Checks] = type("Laws", (SolverConformance,), attributes)
         failed = [result.message for name in _LAWS for result in suite.results(name) if result.status == "failed"]
         require(not failed, "; ".join(failed[:1]))
 
-    def _reference(self) -> Any:
+    @classmethod
+    def _reference(cls) -> Any:
         """Return an exact solver of the formulation, one that serves as reference if possible; None if there is none."""
-        registry = shared_registry()
-        solvers = [cls for of_plugin in registry.solvers.values() for cls in of_plugin.values()]
-        exact = [cls for cls in solvers if cls.takes(self.thing) and cls.exact and not lacking(cls.requires)]
-        serving = sorted(exact, key=lambda cls: "reference" not in cls.serves)
+        solvers = shared_registry().things("solver").values()
+        exact = [
+            solver for solver in solvers if solver.takes(cls.thing) and solver.exact and not lacking(solver.requires)
+        ]
+        serving = sorted(exact, key=lambda solver: "reference" not in solver.serves)
         return serving[0]().with_target_gap(0.1 * _SOLVED) if serving else None
 
 
-class MetricChecks(Checks):
+class MetricChecks(FunctionChecks):
     """Checks of a test metric."""
 
     kind = "metric"
@@ -324,11 +327,6 @@ class MetricChecks(Checks):
                     np.isclose(first, value, rtol=1e-9, atol=1e-12),
                     f"it is {first:g}, then {value:g} for the same points.",
                 )
-
-    @check(since="0.2")
-    def test_says_what_it_is(self) -> None:
-        """The function has a docstring, which ``harness describe`` shows."""
-        require((self.thing.__doc__ or "").strip(), f"metric '{self.called}' has no docstring.")
 
 
 def sample_records() -> list[Record]:
@@ -403,15 +401,10 @@ class ObserverChecks(Checks):
         self._call_hook("harness_run_finished", "record")
 
 
-class ExecutorChecks(Checks):
+class ExecutorChecks(FunctionChecks):
     """Checks of the function that makes an executor."""
 
     kind = "executor"
-
-    @check(since="0.2")
-    def test_says_what_it_is(self) -> None:
-        """The function has a docstring, which ``harness describe`` shows."""
-        require((self.subject().__doc__ or "").strip(), f"executor '{self.called}' has no docstring.")
 
     @check(since="0.2", seconds=10.0)
     def test_meets_a_wrong_place_with_a_sentence(self) -> None:

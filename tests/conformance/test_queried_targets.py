@@ -58,7 +58,7 @@ class Peeks(QueriesAtRandom):
 @pytest.mark.parametrize(
     ("solver", "message"),
     [
-        (UsesUnqueried, "was not queried by then"),
+        (UsesUnqueried, "were not queried by then"),
         (EntersItself, "use only problem.query"),
         (Peeks, "targets that it did not query"),
     ],

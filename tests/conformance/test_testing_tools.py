@@ -1,6 +1,9 @@
 """The suite's own tools: the zoo's known answers, exclusions, pinned versions, the record of work."""
 
+import importlib
 import re
+import sys
+import time
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -11,6 +14,7 @@ from harness_sampling.tube_svr import TubeSVR
 from harness import CSVC, CSVCNoBias, get_solver
 from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, OneClass, PolytopeDistance, ReducedHull
 from harness.testing import Case, SolverConformance, run_checks, zoo
+from harness.testing.checks import TookTooLong, limited
 from harness.testing.exact import oracle_bounds
 from tests.conformance import bad_solvers as bad
 
@@ -114,3 +118,17 @@ def test_a_solver_is_driven_once_on_a_case_and_every_check_judges_that_drive() -
     for check in ("feasible", "ends", "claimed_gap", "exact_oracle", "unchanged"):
         assert {result.status for result in run_checks(judged, check)} == {"passed"}
     assert Counting.starts == [len(case.y)] * 2
+
+
+def test_a_time_limit_does_not_interrupt_an_import(tmp_path, monkeypatch) -> None:
+    (tmp_path / "slow_to_import.py").write_text("import time\ntime.sleep(0.5)\nready = True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(TookTooLong):
+        _import_and_sleep()
+    assert sys.modules.pop("slow_to_import").ready
+
+
+def _import_and_sleep() -> None:
+    with limited(0.2):
+        importlib.import_module("slow_to_import")
+        time.sleep(10.0)
