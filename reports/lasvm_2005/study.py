@@ -117,7 +117,8 @@ def drawn(results: Results) -> Any:
     figure, panels = grid(len(found), height=0.5 + 0.32 * len(names))
     handles = {}
     for axes, (title, (ours, paper)) in zip(panels, found.items(), strict=True):
-        spread = np.nan_to_num([[each.value - each.low, each.high - each.value] for each in ours]).reshape(-1, 2).T
+        ends = [(each.low, each.high) if each.has_interval else (each.value, each.value) for each in ours]
+        spread = np.abs(np.array(ends).reshape(-1, 2) - [[each.value] for each in ours]).T
         at, there = [names.index(each.name) for each in ours], [name for name in names if name in paper]
         handles["here, with its interval"] = axes.errorbar(
             [each.value for each in ours], at, xerr=spread, fmt="o", ms=5
