@@ -14,6 +14,7 @@ from harness.kernels.checks import reasons_against
 from harness.kernels.oracle import KernelOracle
 from harness.measure.outcome import MEASURED, Status, StoppedBy
 from harness.problems.cases import csr, overlapping
+from harness.problems.rounding import Bounded
 from harness.registry.discovery import shared_registry
 from harness.registry.executor import Executor
 from harness.run.environments import lacking
@@ -168,6 +169,13 @@ def _states_one_problem(suite: type[Checks]) -> bool:
     return bool(suite.thing.has_gap) and not suite.thing.queries_targets
 
 
+def _gives_primal_values(suite: type[Checks]) -> bool:
+    """Return True if models without a dual are compared by the formulation's ``primal_of``."""
+    from harness.problems.problem import Problem
+
+    return bool(suite.thing.bounded_from) and suite.thing.primal_of is not Problem.primal_of
+
+
 class FormulationChecks(Checks):
     """Checks of a formulation on its test problems."""
 
@@ -232,6 +240,33 @@ class FormulationChecks(Checks):
             require(not wrong, f"{case}: {wrong}")
             tried += len(points)
         skip_unless(tried, "no model of the zoo's problems is certified with a gap")
+
+    @check(since="0.2", needs=_gives_primal_values)
+    def test_primal_of_is_the_primal_of_the_certificate(self) -> None:
+        """``primal_of`` computes with `Bounded` numbers, and gives the primal value that the certificate of a solved problem has."""
+        tried = 0
+        for case in cases_of_formulation(self.thing):
+            model, problem = self._solved(case), case.problem()
+            if model is None:
+                continue
+            coef, intercept = problem.checked(model.dual_coef, model.intercept)
+            certified, scores = problem.certify(coef, intercept), problem.kernel.expand(coef)
+            scores -= problem.kernel.ridge * coef
+            given = Bounded.exact(float(coef @ scores)), Bounded.exact(scores), intercept
+            try:
+                primal = float(problem.primal_of(*given).value)
+            except Exception as error:
+                raise AssertionError(
+                    f"{case}: primal_of raised {type(error).__name__}: {error}. Its arguments are Bounded: compute with +, -, *, /, "
+                    "abs(), and the methods positive(), sum(), dot() and sqrt(), not with functions of numpy."
+                ) from error
+            expected = certified.primal if problem.kernel.ridge == 0.0 else certified.dual
+            require(
+                expected is None or abs(primal - expected) <= 2.0 * _SOLVED * max(abs(primal), abs(expected)),
+                f"{case}: primal_of gives {primal:.6g} at the optimum; by the certificate it is {expected}.",
+            )
+            tried += 1
+        skip_unless(tried, "no installed solver solves the formulation exactly")
 
     @classmethod
     @functools.cache

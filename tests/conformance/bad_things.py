@@ -189,6 +189,25 @@ class ShrinksTheGap(CSVCNoBias):
         return replace(sound, gap=0.5 * sound.gap, relative_gap=0.5 * sound.relative_gap)
 
 
+class UsesNumpyOnBounds(CSVCNoBias):
+    """Its primal_of calls a function of numpy, which knows no Bounded numbers."""
+
+    def bounded_certificate(self, dual_coef, intercept, model):
+        return CSVCNoBias(self.kernel, self.targets, self.settings, self.upper).bounded_certificate(
+            dual_coef, intercept, model
+        )
+
+    def primal_of(self, squared, scores, intercept):
+        return squared * 0.5 + np.maximum(0.0, 1.0 - self.targets * scores) @ self.upper
+
+
+class TriplesTheLoss(UsesNumpyOnBounds):
+    """Its primal_of is another objective than that of its certificate."""
+
+    def primal_of(self, squared, scores, intercept):
+        return squared * 0.5 + (1.0 - scores * self.targets).positive().dot(3.0 * self.upper)
+
+
 def share_of_errors(targets, scores):
     """The share of wrong labels, without a fault."""
     return float((targets * scores <= 0).mean())

@@ -55,6 +55,7 @@ THINGS = {
         things.ShrinksTheGap,
         things.LeavesOutALoss,
     ),
+    ("formulation", "primal_of_is_the_primal_of_the_certificate"): (things.UsesNumpyOnBounds, things.TriplesTheLoss),
     ("formulation", "says_what_it_is"): (things.NoConstraints,),
     ("report format", "leaves_no_run_out"): (things.without_failures,),
     ("report format", "is_text_whatever_the_records"): (things.as_bytes, things.first_only),
