@@ -83,5 +83,6 @@ def line(row: VerifiedRow) -> str:
     parts = [record.get("dataset") or "?", shown.name, shown.problem, kernel]
     numbers = {"seed": record.get("seed"), "repetition": record.get("repetition") or None, "fold": record.get("fold")}
     parts += [f"{name} {number}" for name, number in numbers.items() if number is not None]
-    why = f": {'; '.join(row.reasons)}" if row.reasons else f" ({row.figures} figures)"
+    figures = "; ".join(filter(None, (f"{row.figures} figures", row.unverified)))
+    why = f": {'; '.join(row.reasons)}" if row.reasons else f" ({figures})"
     return plain_line(f"{', '.join(filter(None, parts))}: {row.outcome}{why}")

@@ -55,7 +55,8 @@ def render(records: Sequence[Record], **_options: Any) -> str:
                 cited = rf"{_cell(first)}~\cite{{{keys[id(row)]}}}"
                 lines.append(f"    {' & '.join([cited, *map(_cell, others)])} \\\\")
         best = ["Bold: " + BEST.format("").strip()] * any(cell.best for row in sheet.rows for cell in row)
-        notes = " ".join(_escaped(note) for note in (*best, *sheet.notes))
+        sentences = [note + "." * (note[-1:] not in ".!?") for note in (*best, *sheet.notes)]
+        notes = " ".join(map(_escaped, sentences))
         lines += [
             r"    \bottomrule",
             r"  \end{tabular}",

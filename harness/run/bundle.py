@@ -121,7 +121,13 @@ class Bundle:
 
     def model(self, sha256: str) -> bytes | None:
         """Return the encoded model of a record, which may have another SHA-256 by now; None if there is none."""
-        name = f"models/{sha256}"
+        return self._content(f"models/{sha256}")
+
+    def study(self, sha256: str) -> bytes | None:
+        """Return what was compared, JSON, by the hash that a record has of it; None if there is none."""
+        return self._content(f"studies/{sha256}.json")
+
+    def _content(self, name: str) -> bytes | None:
         return self._read(name) if name in self._archive.NameToInfo else None
 
     def _decoded(self, data: bytes, what: str) -> dict[str, Any]:

@@ -1,14 +1,16 @@
 """Verification of a bundle: each problem is stated again, and its model certified and scored by the certifier's code.
 
 Solvers do not run. What depends on the machine (times, memory) or on the solver's way (kernel evaluations, iterations, the
-trace and columns of a formulation that are made from it) is not verified.
+trace and columns of a formulation that are made from it) is not verified. The solver, the seed and the limits of a row are
+compared with its label, its code and its study, which are parts of the bundle themselves.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ from harness.run import messages
 from harness.run.bundle import Bundle, sha256_of
 from harness.run.certifier import RunCertifier
 from harness.run.channel import BrokenStream, decode
+from harness.run.dual_bounds import DualBounds, certified_duals
 from harness.run.problem_factory import ProblemFactory
 from harness.run.record import CertifiedFigures, Claims, Record
 from harness.solver.path import Grid
@@ -71,6 +74,7 @@ class VerifiedRow:
     reasons : what differs, or why it cannot be verified, a part of a sentence each
     notes : differences of code and versions, which are no failure
     figures : number of figures that were compared
+    unverified : what the figures rest on and the bundle does not show, a part of a sentence; empty: nothing
     """
 
     record: Record
@@ -78,6 +82,7 @@ class VerifiedRow:
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     figures: int = 0
+    unverified: str = ""
 
 
 class _NotVerifiable(HarnessError):
@@ -104,11 +109,13 @@ class Verifier:
         self.bundle, self.registry, self.folder = bundle, registry, folder
         self._factory = ProblemFactory(registry)
         self._data: tuple[str, str] = "", ""  # data key of the last data set, and its SHA-256
+        self._bounds = DualBounds(registry)
+        self._duals: dict[str, dict[str, DualBound]] = {}  # key of a problem -> whose -> best dual value, computed here
         releases = {plugin.distribution or name: plugin.version for name, plugin in registry.plugins.items()}
         self._versions = {name: version for name, version in {**releases, **versions()}.items() if version}
 
     def rows(self) -> Iterator[VerifiedRow]:
-        """Yield the verified rows; those of one data set and kernel follow each other.
+        """Yield the verified rows; those of one data set and kernel follow each other, those that use another's dual last.
 
         Raises
         ------
@@ -117,14 +124,13 @@ class Verifier:
         records = list(self.bundle.records())
         if not records:
             raise UsageError(f"{self.bundle.path} has no runs.")
-        yield from map(
-            self._row, sorted(records, key=lambda record: str([record.get("dataset"), record.get("kernel")]))
-        )
+        order = sorted(records, key=lambda row: str([row.get("dataset"), row.get("kernel"), "best_dual" in row]))
+        yield from map(self._row, order)
 
     def _row(self, record: Record) -> VerifiedRow:
         notes = tuple(self._notes(record)) if record.measured else ()
         try:
-            count, differences = self._compared(record)
+            count, differences, unverified = self._compared(record)
         except UsageError as error:
             reasons = (str(error).rstrip("."),)
         except _NotVerifiable as error:
@@ -133,7 +139,7 @@ class Verifier:
             reasons = (f"its problem could not be stated or certified: {format_error(error)}",)
         else:
             outcome = Outcome.DIFFERS if differences else Outcome.AGREES
-            return VerifiedRow(record, outcome, tuple(differences), notes, count)
+            return VerifiedRow(record, outcome, tuple(differences), notes, count, unverified)
         return VerifiedRow(record, Outcome.NOT_VERIFIABLE, reasons, notes)
 
     def _notes(self, record: Record) -> Iterator[str]:
@@ -147,8 +153,8 @@ class Verifier:
             elif (here := self.registry.plugins[name].fingerprint) != sha256:
                 yield f"code of plugin '{name}' {here[:12]}, recorded {str(sha256)[:12]}"
 
-    def _compared(self, record: Record) -> tuple[int, list[str]]:
-        """Return the number of compared figures, and what differs."""
+    def _compared(self, record: Record) -> tuple[int, list[str], str]:
+        """Return the number of compared figures, what differs, and what the bundle does not show."""
         path, sha256 = record.get("path") or {}, record.get("model_sha256")
         if not record.measured:
             raise _NotVerifiable(f"the run has no certified model (status {record.get('status')})")
@@ -158,7 +164,7 @@ class Verifier:
             raise _NotVerifiable("no model was kept")
         spec, recorded = self._spec(record), str(record.get("data_sha256"))
         if (here := self._data_sha256(spec)) != recorded:
-            return 0, [f"the data of '{spec.dataset}' differ: SHA-256 {here[:12]}, recorded {recorded[:12]}"]
+            return 0, [f"the data of '{spec.dataset}' differ: SHA-256 {here[:12]}, recorded {recorded[:12]}"], ""
         if (content := self.bundle.model(sha256)) is None:
             raise _NotVerifiable("its model is not in the bundle")
         differences = []
@@ -172,13 +178,64 @@ class Verifier:
             figures = self._certified(run, spec, path.get("cell"), solved)
         except Exception as error:
             if isinstance(error, BrokenStream) or differences:
-                return 0, [*differences, f"the model cannot be certified: {format_error(error)}"]
+                return 0, [*differences, f"the model cannot be certified: {format_error(error)}"], ""
             raise
         parts = len(run.dataset.y_train), len(run.dataset.y_test)
         count, wrong = _differences(record, figures, run.ties / min(filter(None, parts)))
         if not count and not wrong:
             raise _NotVerifiable("the record has no figure that can be computed again")
-        return count, [*differences, *wrong]
+        differences += [*wrong, *_contradictions(record), *self._beyond_study(record)]
+        if bound is not None:
+            proven, unverified = self._proven(record, bound)
+            return count, [*differences, *proven], unverified
+        if not differences:
+            self._keep_dual(record, figures)
+        return count, differences, ""
+
+    def _keep_dual(self, record: Record, figures: CertifiedFigures) -> None:
+        """Keep the dual value of a row that agrees, for the rows of the same problem that use one."""
+        formulation = self.registry.formulations[record["formulation"]]
+        # the value as it is, without what rounding may have added: that differs from machine to machine
+        here = {**msgspec.structs.asdict(figures), "status": record["status"], "gap_rounding": 0.0}
+        duals = self._duals.setdefault(self._bounds.key_of(record), {})
+        better = max if formulation.bounded_from == "below" else min
+        for dual in certified_duals(Record({**record, **here}), formulation) if formulation.bounded_from else ():
+            duals[dual.of] = better(duals.get(dual.of, dual), dual, key=lambda each: each.value)
+
+    def _proven(self, record: Record, bound: DualBound) -> tuple[list[str], str]:
+        """Return how the dual value that a row uses contradicts the rows of its problem, and whether none of them shows it.
+
+        bound : the dual value that was recorded
+        """
+        formulation = self.registry.formulations[record["formulation"]]
+        duals = self._duals.get(self._bounds.key_of(record), {})
+        given, primal = record.get("suboptimality"), record.get("primal")
+        distances = {of: dual.suboptimality(formulation, primal) for of, dual in duals.items()}
+        known = {of: distance for of, distance in distances.items() if distance is not None}
+        best = min(known, key=known.__getitem__, default="")
+        if not is_number(given) or (best and given >= known[best] - _UNSTATED):
+            return [], ""
+        if bound.of in known:
+            return [f"suboptimality {_numbers(known[best], given)}, with the dual value of {best}"], ""
+        return [], f"the dual value of {bound.of} is not verified"
+
+    def _beyond_study(self, record: Record) -> Iterator[str]:
+        """Yield which settings of a row the study that it was measured for does not have."""
+        sha256 = str(record.get("study"))
+        if (content := self.bundle.study(sha256)) is None:
+            return
+        if (actual := sha256_of(content)) != sha256:
+            yield f"the study has SHA-256 {actual[:12]}, recorded {sha256[:12]}"
+            return
+        study = json.loads(content)
+        solver, seeds = [record.get("plugin"), record.get("solver")], study.get("seeds", [0])
+        if solver not in [each[:2] for each in study["solvers"]]:
+            yield f"solver {'/'.join(map(str, solver))}, which is not in its study"
+        if record.get("seed") not in seeds:
+            yield f"seed {record.get('seed')}, which is not in its study"
+        for name in (each.name for each in fields(Limits)):
+            if record.get(name) != (limit := study.get("limits", {}).get(name)):
+                yield f"{' '.join(name.split('_'))} {record.get(name)}, and {limit} in its study"
 
     def _certified(
         self, run: RunCertifier, spec: messages.RunSpec, cell: Any, solved: messages.ToCertify
@@ -224,10 +281,16 @@ class Verifier:
         )  # fmt: skip
 
     def _missing(self, record: Record, what: str) -> str:
-        """Return why something is not known: a plugin that the run used and that is not here, else ``what``."""
+        """Return why something is not known: ``what``, and which plugins may bring it that the run used and that are not here.
+
+        The plugin of the solver is not named: it may bring nothing else, and no solver is needed here.
+        """
         absent = [name for name in record.get("sources") or () if name not in self.registry.plugins]
-        broken = [self.registry.broken[name].sentence for name in absent if name in self.registry.broken]
-        return broken[0] if broken else f"plugin '{absent[0]}' is not installed" if absent else what
+        if broken := [self.registry.broken[name].sentence for name in absent if name in self.registry.broken]:
+            return f"{what}: {broken[0].rstrip('.')}"
+        names = " or ".join(f"'{name}'" for name in absent if name != record.get("plugin"))
+        known = f": plugin {names} is not installed" if names else ""
+        return f"{what}{known}; --plugin-path FILE names the file of its plugin"
 
     def _source(self, record: Record) -> DataSource:
         """Return the data source of a record; a file is searched in the folder, by its name."""
@@ -237,11 +300,13 @@ class Verifier:
             return self.registry.select_datasets([selection.Item(name, {key: [text] for key, text in values.items()})])[
                 0
             ]
+        if not record.get("data_notes") and not selection.is_path(name):
+            raise _NotVerifiable(self._missing(record, f"the data set '{name}' is unknown here"))
         files: dict[str, Any] = {"path": name} | {key: text for key, text in values.items() if key == "test"}
         located = {key: self._located(text) for key, text in files.items()}
         if absent := [files[key] for key, file in located.items() if file is None]:
             where = "--data FOLDER names the folder of its file" if self.folder is None else f"not in {self.folder}"
-            raise _NotVerifiable(self._missing(record, f"the data '{absent[0]}' are not here; {where}"))
+            raise _NotVerifiable(f"the data '{absent[0]}' are not here; {where}")
         given = parameters.validated(FileSource, {**values, **located}, owner=f"data file '{name}'")
         return FileSource(**given)
 
@@ -283,7 +348,26 @@ def _differences(record: Record, certified: CertifiedFigures, ties: float) -> tu
     is_missed = certified.status is Status.MISSED and (gap is None or target is None or gap - target > rounding)
     if is_missed and record.status is not Status.MISSED:
         wrong.append(f"status missed ({certified.reason}), recorded {record.status}")
+    is_met = certified.status is None and (gap is None or target is None or target - gap > rounding)
+    if is_met and record.status is Status.MISSED:
+        wrong.append(f"status missed, and {'it had no target' if target is None else 'the model meets its target'}")
     return sum(recorded is not None for _, _, recorded, _ in compared), wrong
+
+
+def _contradictions(record: Record) -> Iterator[str]:
+    """Yield which fields of a row on its solver contradict each other."""
+    plugin, solver, label = (str(record.get(name)) for name in ("plugin", "solver", "label"))
+    sources, code = record.get("sources") or {}, record.get("code_sha256")
+    if sources and code is not None and sources.get(plugin) != code:
+        yield f"plugin '{plugin}' with code {code[:12]}, which is not among the code that the run used"
+    name, _, rest = label.removeprefix(f"{plugin}/").partition("[")
+    values = rest.removesuffix("]")
+    for key, value in (record.get("parameters") or {}).items():
+        pair = f"{key}={parameters.as_text(tuple(value) if isinstance(value, list) else value)}"
+        if values == pair or values.startswith(f"{pair},"):
+            values = values[len(pair) + 1 :]
+    if record.get("label") and (name != solver or values):
+        yield f"label '{label}', which is not that of solver '{solver}' with its parameters"
 
 
 def _rounding(figures: Any) -> float:

@@ -90,6 +90,7 @@ def test_a_latex_table_is_whole_and_every_solver_in_it_has_an_entry(tmp_path):
         record("lasvm", relative_gap=1e-3, seed=1),
         record("mine", plugin="my_plugin"),
         failed("qp", "error", "50 % of a_b & c"),
+        failed("fw", "error", "late."),
     ]
     text = str(formats.render("latex", rows))
     table, _, bibliography = text.partition("\\endinput\n")
@@ -104,6 +105,7 @@ def test_a_latex_table_is_whole_and_every_solver_in_it_has_an_entry(tmp_path):
         in table
     )
     assert "@" not in table, "BibTeX would begin an entry there"
+    assert r"50 \% of a\_b \& c. [2] fw: error: late." in table, "a note ends before the next one begins"
     lines = [line for line in table.splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
     assert {len(re.findall(r"(?<!\\)&", line)) for line in lines} == {len(re.search(r"tabular\}\{(\w+)", table)[1]) - 1}
     assert "target 1e-2" in table

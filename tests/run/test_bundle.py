@@ -206,8 +206,64 @@ def test_a_forged_rounding_or_target_hides_nothing(one):
     assert row.reasons[0].startswith("status missed")
 
 
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"solver": "lasvm"}, "solver smo/lasvm, which is not in its study"),
+        ({"plugin": "lasvm"}, "plugin 'lasvm' with code"),
+        ({"label": "lasvm"}, "label 'lasvm', which is not that of solver 'smo'"),
+        ({"label": "smo[gap=1e-07]"}, "label 'smo[gap=1e-07]', which is not that of solver 'smo'"),
+        ({"seed": 99}, "seed 99, which is not in its study"),
+        ({"time_limit": 1.5}, "time limit 1.5, and 600 in its study"),
+        ({"target_gap": 0.5}, "target gap 0.5, and None in its study"),
+        ({"status": "missed"}, "status missed, and it had no target"),
+        ({"status": "missed", "target_gap": 0.5}, "status missed, and the model meets its target"),
+    ],
+)
+def test_a_changed_solver_seed_limit_or_status_is_told(one, changes, reason):
+    row = one(lambda row: row.update(changes))
+    assert row.outcome is Outcome.DIFFERS
+    assert reason in " | ".join(row.reasons)
+
+
+def test_a_changed_study_is_told(one, study, tmp_path):
+    content = members(study)
+    path = packed(content | {f"studies/{one.row['study']}.json": b"{}"}, tmp_path / "changed.zip")
+    reason = f"the study has SHA-256 {sha256_of(b'{}')[:12]}, recorded {one.row['study'][:12]}"
+    assert {row.reasons for row in harness.verify(path).rows} == {(reason,)}
+
+
+def test_a_dual_value_that_no_row_of_the_bundle_shows_is_told(tmp_path):
+    store = tmp_path / "runs.sqlite"
+    options = {"target_gap": 1e-2, "repeat": 1, "formulation": "c-svc", "keep_models": True, "quiet": True}
+    harness.compare("smo,nystroem[n_components=10]", "twonorm[n=60]", store=store, **options)
+    content = members(exported(store, tmp_path / "study.zip"))
+    rows = {row["solver"]: row for row in map(json.loads, content["records.jsonl"].splitlines())}
+    forged = {"best_dual": rows["nystroem"]["primal"] * (1.0 - 1e-4), "suboptimality": 1e-4}
+
+    def verified(*rows):
+        lines = b"\n".join(json.dumps(row).encode() for row in rows)
+        return harness.verify(packed(content | {"records.jsonl": lines}, tmp_path / "changed.zip"))
+
+    smo, nystroem = rows["smo"], rows["nystroem"]
+    assert nystroem["suboptimality"] > 1e-2
+    assert nystroem["status"] == "missed"
+    ok, of = verified(nystroem, smo), nystroem["best_dual_of"]
+    assert (ok.agrees, [row.unverified for row in ok.rows]) == (True, ["", ""])
+    told = verified({**nystroem, **forged, "status": "ok"}, smo).rows[1]
+    assert told.outcome is Outcome.DIFFERS
+    assert told.reasons == (
+        f"suboptimality {nystroem['suboptimality']:.6g}, recorded 0.0001, with the dual value of {of}",
+    )
+    alone = verified(nystroem)
+    assert alone.agrees
+    assert f"; the dual value of {of} is not verified)" in str(alone)
+    assert verified({**smo, "dual": 2.0 * smo["dual"]}, nystroem).rows[1].unverified, "a row that differs shows nothing"
+
+
 def test_other_versions_and_code_are_notes(one):
-    row = one(lambda row: (row["versions"].update(numpy="1.0"), row["sources"].update(smo="0" * 64, other="1")))
+    row = one(lambda row: (row["versions"].update(numpy="1.0"), row["sources"].update(smo="0" * 64, other="1"),
+                           row.update(code_sha256="0" * 64)))  # fmt: skip
     assert row.outcome is Outcome.AGREES
     notes = " | ".join(row.notes)
     assert ", recorded 1.0" in notes
@@ -224,8 +280,20 @@ def test_what_cannot_be_verified_says_why(one):
     assert why(model_sha256=None) == "no model was kept"
     assert why(model_sha256="0" * 64) == "its model is not in the bundle"
     assert why(status="timeout") == "the run has no certified model (status timeout)"
-    assert why(formulation="mine", sources={"my-plugin": "1"}) == "plugin 'my-plugin' is not installed"
-    assert why(formulation="mine", sources={}) == "the formulation 'mine' is unknown here"
+    remedy = "; --plugin-path FILE names the file of its plugin"
+    unknown = "the {} 'mine' is unknown here"
+    other, solvers = {"mine-too": "1"}, {"plugin": "avg2", "sources": {"avg2": "1"}}
+    of_other = ": plugin 'mine-too' is not installed"
+    assert why(formulation="mine", sources=other) == unknown.format("formulation") + of_other + remedy
+    assert why(formulation="mine", sources={}) == unknown.format("formulation") + remedy
+    assert (
+        why(dataset="mine[n=60]", plugin="avg2", sources={"avg2": "1", **other})
+        == unknown.format("data set") + of_other + remedy
+    )
+    assert why(dataset="mine", **solvers) == unknown.format("data set") + remedy, (
+        "the solver's plugin is not what is missing"
+    )
+    assert "plugin" not in why(dataset="mine.csv", plugin="avg2", sources={"avg2": "1"})
     assert "harness data fetch usps" in why(dataset="usps")
     assert "--data FOLDER" in why(dataset="mine.csv")
     assert "--data FOLDER" in why(dataset="http://127.0.0.1:9/mine.csv"), "no address of a bundle is fetched"
