@@ -115,12 +115,13 @@ def test_a_declaration_that_fails_is_the_plugins_fault():
         declared(Failing())
 
 
-def test_of_a_command_the_program_and_its_script_are_code_and_data_are_not(there):
-    program, script = str(there / "fit-svm"), str(there / "code_beside.py")
-    (there / "points.txt").write_text("1 1:1\n")
-    assert code_of(["fit-svm", "-t", "points.txt"], there)[1:] == [program]
+def test_of_a_command_the_program_and_the_files_that_it_is_given_are_named(there):
+    """A script may have any suffix: nobody can tell it from data, and the row depends on both."""
+    program, script, data = (str(there / name) for name in ("fit-svm", "code_beside.py", "train.awk"))
+    (there / "train.awk").write_text("{ print }\n")
+    assert code_of(["fit-svm", "-t", "no-file", "1"], there)[1:] == [program]
     assert code_of([b"cat", "-v", Path("code_beside.py")], there)[1:] == [script]
-    assert code_of(["cat", "points.txt"], there)[1:] == []
+    assert code_of(["cat", "-f", "train.awk", "--read=code_beside.py", "/proc/stat"], there)[1:] == [data, script]
     assert code_of(["sh", "-c", "fit-svm 'a b' | cat"], there)[2:] == [program]
     (there / "fit-svm").write_text("#!/usr/bin/env cat\n")
     assert [Path(file).name for file in code_of(["fit-svm"])] == ["cat", "fit-svm"]
