@@ -11,7 +11,7 @@ from reports.kit.estimates import ONE_RUN, Estimate, differences, known, ratios,
 from reports.kit.page import beside
 from reports.kit.pictures import COLOURS, bars, lines
 from reports.kit.results import Results
-from reports.kit.rows import grouped, pivoted
+from reports.kit.rows import REPETITION, grouped, pivoted
 from reports.kit.study import Block, Claim, Study
 
 SMO, BLOCK = "randsvm-1[oracle=smo]", "randsvm-1[oracle=smo-block]"
@@ -127,7 +127,7 @@ def seconds(results: Results) -> Any:
     """Draw the CPU seconds of Table 1; a solver that was stopped has no bar."""
     runs = results.runs("table1")
     columns = [SMO, "smo", BLOCK, "smo-block", LIBSVM]
-    wide = pivoted(runs, ["set"], "solver", "cpu", sort=False)
+    wide = pivoted(runs, ["set"], "solver", "cpu", REPETITION, sort=False, aggfunc="median")
     return bars(wide.reindex(columns=columns), "CPU seconds (no bar: stopped, or not measured)")
 
 
