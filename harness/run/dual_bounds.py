@@ -12,7 +12,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.kernels.functions import Linear
 from harness.measure.outcome import DualBound, Status
 from harness.run.record import Record
 from harness.support.decimals import UNKNOWN_ROUNDING
@@ -131,6 +130,8 @@ def makes_dual(spec: RunSpec, registry: Registry) -> bool:
 
 def lacks_dual(spec: RunSpec, registry: Registry) -> bool:
     """Return whether the models of a run are no dual solutions, but have a primal value, which compares with the duals of others."""
+    from harness.kernels.functions import Linear  # and numpy, which help and lists need not load
+
     form = _form(spec, registry)
     return form == "free_coef" or (form == "weights" and issubclass(registry.kernel_class(spec.kernel), Linear))
 

@@ -123,7 +123,7 @@ def test_the_same_runs_make_the_same_bytes(study, tmp_path):
     [
         ("smo-block", "twonorm[n=60]", {"path": {"C": [1, 10], "gamma": [0.05, 0.1]}, "folds": 2}, 11),
         ("active-small-pool", "twonorm[n=60]", {"metrics": "g-means"}, 8),
-        ("liblinear", "twonorm[n=60]", {"kernel": "linear"}, 5),
+        ("sgd", "twonorm[n=60]", {"kernel": "linear"}, 5),
         ("rff,nystroem", "twonorm[n=60]", {}, 2),
         ("smo,nystroem", "twonorm[n=60]", {"target_gap": 1e-2, "repeat": 1, "formulation": "c-svc"}, 6),
         ("smo-block", "friedman[n=60]", {"formulation": "eps-svr"}, 9),
