@@ -59,8 +59,9 @@ def _write_rows(a, rows, b, columns, out, slots):  # type: ignore[no-untyped-def
         index = columns if columns.size else np.arange(width)
         add_by_point(b.rare, b.place.size - depth, index, prepared, out, slots, 0)
     mode, gamma, coef0, degree = _form(b)
-    none = _BLOCK, np.zeros((0, 1), np.int64), np.empty(0, np.uint16), norms[:0]
-    first = np.int64(0)  # a literal 0 would compile another specialization
+    # a literal 0 or 1024 would compile another specialization of the scan than the one that engines call
+    first, block = np.int64(0), np.int64(_BLOCK)
+    none = block, np.zeros((0, 1), np.int64), np.empty(0, np.uint16), norms[:0]
     scan((panels, depth, norms), none, prepared, out, slots, first, first, width, seeded, gamma, mode)
     if degree:
         powers(out, slots, first, width, gamma, coef0, degree)
