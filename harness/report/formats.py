@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harness.registry.hookspecs import FORMATS
 from harness.report import files, latex, table
 from harness.report.layout import Cell
-from harness.run.dual_bounds import with_suboptimality
+from harness.report.rows import with_suboptimality
 from harness.run.record import Record
 from harness.support import faults
 from harness.support.errors import PluginError, UsageError

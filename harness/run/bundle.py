@@ -9,7 +9,6 @@ unpickled, and their sizes are limited.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
@@ -160,8 +159,3 @@ class Bundle:
 
     def __exit__(self, *exception: object) -> None:
         self._archive.close()
-
-
-def sha256_of(data: bytes) -> str:
-    """Return the SHA-256 by which a bundle and a store name a content."""
-    return hashlib.sha256(data).hexdigest()

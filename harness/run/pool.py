@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 import threading
@@ -24,6 +23,7 @@ from harness.run.messages import Certified, Certify, FromProcess, Prepare, Run, 
 from harness.run.path_rows import cell_record, choice, summary
 from harness.run.record import MODEL, CertifiedFigures, Claims, Record
 from harness.solver.path import Grid
+from harness.support.files import sha256_of
 from harness.support.machine import now
 
 _LIVE = 7  # processes: the certifier and six workers, which hold data while idle; the least recently used is closed
@@ -223,7 +223,7 @@ def _with_model(record: Record, spec: RunSpec, model: bytes, queried: Sequence[i
         record["faults"] = [*(record.get("faults") or []), fault]
     elif spec.keep_model and model and record.measured:
         record[MODEL] = encode(ToCertify(model, queried=list(queried)))
-        record["model_sha256"] = hashlib.sha256(record[MODEL]).hexdigest()
+        record["model_sha256"] = sha256_of(record[MODEL])
     return record
 
 

@@ -19,7 +19,6 @@ store named last.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import sqlite3
 import stat
@@ -34,6 +33,7 @@ import msgspec
 
 from harness.run.record import COLUMNS, TYPES, Record, validate_record
 from harness.support.errors import NotKept, UsageError
+from harness.support.files import sha256_of
 from harness.support.printable import clipped
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class StoreReader:
         for (data,) in self._select("SELECT data FROM contents WHERE sha256 = ?", sha256):
             with contextlib.suppress(zlib.error, TypeError):
                 content = zlib.decompress(data)
-                return content if hashlib.sha256(content).hexdigest() == sha256 else None
+                return content if sha256_of(content) == sha256 else None
         return None
 
     def _numbers(self, condition: str, *values: str) -> list[int]:
@@ -285,7 +285,7 @@ class Store(StoreReader):
         rows = (row for record in records for row in (*record.cells, record))
         with self._transaction() as connection:
             connection.executemany(_INSERT, map(_values, rows))
-            hashed = [(hashlib.sha256(content).hexdigest(), zlib.compress(content)) for content in contents]
+            hashed = [(sha256_of(content), zlib.compress(content)) for content in contents]
             connection.executemany(_INSERT_CONTENT, hashed)
         return sum(len(data) for _, data in hashed)
 

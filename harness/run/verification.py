@@ -25,7 +25,7 @@ from harness.datasets.files import FileSource
 from harness.measure.outcome import DualBound, Limits, Status
 from harness.registry.discovery import Registry
 from harness.run import messages
-from harness.run.bundle import Bundle, sha256_of
+from harness.run.bundle import Bundle
 from harness.run.certifier import RunCertifier
 from harness.run.channel import BrokenStream, decode
 from harness.run.dual_bounds import DualBounds, certified_duals
@@ -37,6 +37,7 @@ from harness.support.arrays import Vector
 from harness.support.decimals import UNKNOWN_ROUNDING
 from harness.support.errors import HarnessError, UsageError
 from harness.support.faults import format_error
+from harness.support.files import sha256_of
 from harness.support.machine import versions
 from harness.support.printable import is_number
 

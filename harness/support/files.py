@@ -58,6 +58,11 @@ def locked_scratch(target: Path) -> Iterator[Path]:
             shutil.rmtree(scratch, ignore_errors=True)
 
 
+def sha256_of(data: bytes) -> str:
+    """Return the SHA-256 by which a store and a bundle name a content."""
+    return hashlib.sha256(data).hexdigest()
+
+
 def file_sha256(path: Path) -> str:
     """Return a file's SHA-256. It is computed each time (1 to 2 GB a second): size and times do not tell the content."""
     with path.open("rb") as file:

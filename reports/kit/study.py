@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ class Claim:
     whose: str = "ours"
     sets: int = 0
 
-    @property
+    @cached_property
     def intervals(self) -> list[Estimate]:
         """The estimates with intervals that hold together."""
         return together(self.estimates)

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from harness.run.bundle import sha256_of
 from harness.run.store import Store
+from harness.support.files import sha256_of
 from tests.report.fabricated import failed, record
 from tests.run.test_bundle import changed_model, members, packed
 

@@ -28,7 +28,7 @@ def two():
     return X * [1.0, 3.0, 0.5, 1.0, 2.0], np.where(y == 1, "yes", "no")
 
 
-def equal(ours, theirs):
+def assert_same_search(ours, theirs):
     """Assert that two searches have the same results, but for their times."""
     assert ours.cv_results_.keys() == theirs.cv_results_.keys()
     assert ours.cv_results_["params"] == theirs.cv_results_["params"]
@@ -59,7 +59,7 @@ SPLITS = [
 def test_two_classes(two, cv, weight):
     ours = PathSearchCV(SolverClassifier(target_gap=1e-8, class_weight=weight), C=CS, gamma=GAMMAS, cv=cv).fit(*two)
     theirs = GridSearchCV(SVC(tol=1e-8, class_weight=weight), {"C": CS, "gamma": GAMMAS}, cv=cv).fit(*two)
-    equal(ours, theirs)
+    assert_same_search(ours, theirs)
     np.testing.assert_allclose(ours.decision_function(two[0]), theirs.decision_function(two[0]), atol=1e-4)
     assert ours.score(*two) == theirs.score(*two)
     assert list(ours.classes_) == ["no", "yes"]
@@ -70,7 +70,9 @@ def test_three_classes(weight):
     X, y = load_iris(return_X_y=True)
     X, y = X[:140] + np.random.default_rng(0).normal(scale=0.4, size=(140, 4)), y[:140]
     ours = PathSearchCV(SolverClassifier(target_gap=1e-8, class_weight=weight), C=CS, gamma=GAMMAS, cv=4).fit(X, y)
-    equal(ours, GridSearchCV(SVC(tol=1e-8, class_weight=weight), {"C": CS, "gamma": GAMMAS}, cv=4).fit(X, y))
+    assert_same_search(
+        ours, GridSearchCV(SVC(tol=1e-8, class_weight=weight), {"C": CS, "gamma": GAMMAS}, cv=4).fit(X, y)
+    )
 
 
 @pytest.mark.parametrize(
@@ -78,7 +80,9 @@ def test_three_classes(weight):
 )
 def test_other_scores(two, scoring):
     ours = PathSearchCV(TIGHT, C=CS, gamma=[0.1, 1.0], scoring=scoring, cv=3).fit(*two)
-    equal(ours, GridSearchCV(SVC(tol=1e-8), {"C": CS, "gamma": [0.1, 1.0]}, scoring=scoring, cv=3).fit(*two))
+    assert_same_search(
+        ours, GridSearchCV(SVC(tol=1e-8), {"C": CS, "gamma": [0.1, 1.0]}, scoring=scoring, cv=3).fit(*two)
+    )
 
 
 def test_regression():
@@ -95,20 +99,20 @@ def test_other_kernels(two, kernel):
     X, y = two
     X = X @ X.T if kernel == "precomputed" else X
     ours = PathSearchCV(SolverClassifier(kernel=kernel, target_gap=1e-8), C=[0.01, 0.1, 1.0], cv=3).fit(X, y)
-    equal(ours, GridSearchCV(SVC(kernel=kernel, tol=1e-8), {"C": [0.01, 0.1, 1.0]}, cv=3).fit(X, y))
+    assert_same_search(ours, GridSearchCV(SVC(kernel=kernel, tol=1e-8), {"C": [0.01, 0.1, 1.0]}, cv=3).fit(X, y))
 
 
 def test_sparse_points_frames_groups_and_pipelines(two):
     X, y = two
     dense = PathSearchCV(TIGHT, C=CS, gamma=GAMMAS, cv=3).fit(X, y)
-    equal(PathSearchCV(TIGHT, C=CS, gamma=GAMMAS, cv=3).fit(scipy.sparse.csr_array(X), y), dense)
+    assert_same_search(PathSearchCV(TIGHT, C=CS, gamma=GAMMAS, cv=3).fit(scipy.sparse.csr_array(X), y), dense)
     frame = pd.DataFrame(X, columns=list("abcde"))
     framed = PathSearchCV(TIGHT, C=CS, gamma=GAMMAS, cv=3).fit(frame, pd.Series(y))
-    equal(framed, dense)
+    assert_same_search(framed, dense)
     assert list(framed.feature_names_in_) == list("abcde")
     groups = np.arange(len(y)) % 7
     ours = PathSearchCV(TIGHT, C=CS, cv=GroupKFold(3)).fit(X, y, groups=groups)
-    equal(ours, GridSearchCV(SVC(tol=1e-8), {"C": CS}, cv=GroupKFold(3)).fit(X, y, groups=groups))
+    assert_same_search(ours, GridSearchCV(SVC(tol=1e-8), {"C": CS}, cv=GroupKFold(3)).fit(X, y, groups=groups))
     assert make_pipeline(StandardScaler(), PathSearchCV(C=CS, cv=3)).fit(X, y).score(X, y) > 0.7
 
 
@@ -124,7 +128,7 @@ def test_without_a_refit_and_without_an_axis(two):
 @pytest.mark.parametrize("solver", ["smo", "libsvm", "qp"])
 def test_a_solver_that_follows_no_path(two, solver):
     ours = PathSearchCV(SolverClassifier(solver, target_gap=1e-6), C=[0.1, 1.0], gamma=[0.1, "scale"], cv=3).fit(*two)
-    equal(ours, PathSearchCV(TIGHT, C=[0.1, 1.0], gamma=[0.1, "scale"], cv=3).fit(*two))
+    assert_same_search(ours, PathSearchCV(TIGHT, C=[0.1, 1.0], gamma=[0.1, "scale"], cv=3).fit(*two))
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 import harness
 from harness import Record, StoreReader, UsageError
 from harness.run import bundle as bundles
-from harness.run.bundle import Bundle, sha256_of, write
+from harness.run.bundle import Bundle, write
 from harness.run.channel import decode, encode
 from harness.run.messages import Model, ToCertify
 from harness.run.store import Store
 from harness.run.verification import Outcome
+from harness.support.files import sha256_of
 from tests.run.rows import record
 from tests.run.test_merging import FIELDS, NESTED
 
@@ -271,7 +272,10 @@ def test_other_versions_and_code_are_notes(one):
     assert "plugin 'other' is not installed" in notes
 
 
-def test_what_cannot_be_verified_says_why(one):
+def test_what_cannot_be_verified_says_why(one, tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_DATA", str(tmp_path))  # no raw data
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
+
     def why(**changes):
         row = one(lambda row: row.update(changes))
         assert row.outcome is Outcome.NOT_VERIFIABLE
