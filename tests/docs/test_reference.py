@@ -75,7 +75,9 @@ def test_every_picture_is_made_by_the_build(site: Path) -> None:
     plots = {page: source.count("```{plot}") for page, source in sources.items()}
     assert plots["gallery"] > 1
     assert plots["index"] > 0
-    stored = [shown for source in sources.values() for shown in re.findall(r"!\[.*\]\((.*)\)|```{(?:image|figure)}", source)]
+    stored = [
+        shown for source in sources.values() for shown in re.findall(r"!\[.*\]\((.*)\)|```{(?:image|figure)}", source)
+    ]
     assert stored == [f"pictures/{picture.name}" for picture in (ROOT / "docs/pictures").iterdir()]
     for page, count in plots.items():
         pictures = re.findall(r'<img [^>]*class="plot"[^>]*src="([^"]+)"', (site / f"{page}.html").read_text())
