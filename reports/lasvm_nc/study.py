@@ -57,8 +57,8 @@ def plan(quick: bool) -> list[Block]:
         ]
     found: list[Block] = []
     for name, data in SETS.items():
-        times, few = {"mnist-8": 3, "adult": 5}.get(name, RUNS), 1 if name == "mnist-8" else 3
-        found += data.blocks("table3", SOLVERS, times, runs=RUNS, traced=True, **HOW)
+        few = 1 if name == "mnist-8" else 3
+        found += data.blocks("table3", SOLVERS, RUNS, runs=RUNS, traced=True, **HOW)
         found += data.blocks(
             "figure5", [f"{solver}[s={s:g}]" for solver in (NC, I) for s in BENDS], few, runs=RUNS, **HOW
         )
