@@ -176,7 +176,7 @@ class RandSVM1(Wrapper):
     Take it where solving over all points at once takes too long. Paper: Randomized Algorithms for
     Large scale SVMs, arXiv 0909.3609, 2009.
 
-    It ends too where the violators that are left cost no more than the gap. The paper does not tell c: with c = 1 the
+    It ends too where the violators that are left cost no more than the gap. The paper says c > 0 and no number: with c = 1 the
     support vectors reach k only if all of the sample are. With gap and tau of 1e-4 or more the passes over all points are in
     float32 as long as its rounding stays below half of the smaller one, which is tried on a few points before each pass.
     """
@@ -199,7 +199,7 @@ class RandSVM1(Wrapper):
         None, "probability of a larger distortion, for k; none: the paper's, 0.9, in regression 0.1", gt=0, lt=1
     )
     separable: bool = parameter(False, "the set is separable: k is half as large")
-    c: float = parameter(2.0, "sample size r over k", ge=1)
+    c: float = parameter(2.0, "sample size r over k; a round adds one violator at least", gt=0)
 
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with this gap, and points violating where it would not hold for all."""

@@ -287,7 +287,7 @@ def large(results: Results) -> pd.DataFrame:
 def _against(results: Results, quantity: str, title: str) -> Any:
     found = levels(results)
     found = found.assign(inverse=1.0 / found["epsilon"])
-    found = found[found.groupby(["set", "solver"])["inverse"].transform("nunique") > 1]
+    found = found[found.groupby(["set", "solver"])["inverse"].transform("nunique") > 2]
     how = {"style": ".-", "xscale": "log", "yscale": "log", "xlabel": "1 / epsilon", "ylabel": title}
     return lines(found, "inverse", quantity, colours=COLOUR, **how)
 

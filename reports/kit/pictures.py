@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
 
 mpl.use("agg")
@@ -16,7 +17,7 @@ from harness.report import pictures
 from harness.report.pictures import grid, legend, plain
 from reports.kit.rows import IDENTITY, REPETITION, grouped
 
-__all__ = ["COLOURS", "bars", "grid", "legend", "lines", "plain", "plt"]
+__all__ = ["COLOURS", "dots", "grid", "legend", "lines", "plain", "plt"]
 
 # panels are small
 mpl.rcParams.update({"axes.titlesize": 9, "axes.labelsize": 9, "xtick.labelsize": 7, "ytick.labelsize": 7})
@@ -64,28 +65,31 @@ def lines(
             if (most > least).any():
                 axes.fill_between(middle.index, least, most, color=known[str(solver)], alpha=0.15, linewidth=0)
         axes.set(title=name, **axes_options)
+        if axes.get_xscale() == "linear":
+            axes.locator_params(axis="x", integer=True, nbins=5)
         axes.grid(alpha=0.25)
     legend(plain(figure), {(labels or {}).get(name, name): handle for name, handle in handles.items()})
     return figure
 
 
-def bars(
+def dots(
     values: pd.DataFrame, title: str, colours: Sequence[str] = COLOURS, size: tuple[float, float] = (8.0, 3.4)
 ) -> Any:
-    """Return a figure of grouped bars over a logarithmic scale: a group for each row of ``values``, a bar for each column.
+    """Return a figure of points over a logarithmic scale: a group for each row of ``values``, a colour for each column.
 
-    None where there is no value; a column without one has no bar and no entry in the legend.
+    None where there is no value; a column without one has no entry in the legend.
     """  # fmt: skip
     values = values.dropna(how="all").dropna(how="all", axis="columns")
     if values.empty:
         return None
     figure, axes = plt.subplots(figsize=size, layout="constrained")
-    width, handles = 0.8 / len(values.columns), {}
-    for place, name in enumerate(values.columns):
-        x = [row + (place - (len(values.columns) - 1) / 2) * width for row in range(len(values))]
-        handles[str(name)] = axes.bar(x, values[name], width, color=colours[place % len(colours)])
+    handles = {}
+    for place, (name, own) in enumerate(values.items()):
+        x = np.arange(len(values)) + (place - (len(values.columns) - 1) / 2) * 0.5 / len(values.columns)
+        (handles[str(name)],) = axes.plot(x, own, "o", color=colours[place % len(colours)], markersize=5)
     axes.set_xticks(range(len(values)), [str(name) for name in values.index], rotation=20, ha="right", fontsize=8)
     axes.set_title(title, fontsize=9, loc="left")
     axes.set_yscale("log")
-    legend(figure, handles)
+    axes.grid(alpha=0.25, axis="y")
+    legend(plain(figure), handles)
     return figure

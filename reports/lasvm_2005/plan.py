@@ -26,7 +26,7 @@ EXACT = "smo-block"
 SMALL = ("waveform", "banana", "waveform-raetsch", "banana-raetsch", "reuters", "usps", "usps-n", "adult")
 IMAGE = SETTINGS["mnist-8"]
 CACHES = (8, 16, 32, 64, 128, 256, 512, 1024)
-DELTAS = (1000.0, 100.0, 30.0, 10.0, 5.0, 3.0, 2.0, 1.0, 0.3, 0.1)
+DELTAS = (1000.0, 100.0, 30.0, 10.0, 5.0, 3.0, 2.0, 1.0, 0.3, 0.1, 0.001)  # the last: as SimpleSVM, the optimum over S
 WAYS = {
     "finishing=False,": "one epoch, no finishing",
     "": "one epoch and finishing",

@@ -315,7 +315,7 @@ def claims(results: Results) -> list[Claim]:
         ],
         "small": [
             each
-            for d in plan.DELTAS[-3:]
+            for d in plan.DELTAS[-4:]
             for each in estimates(delta, plan.with_delta("", d), LIBSVM, "error", least(0.0), name=f"{d:g}")
         ],
         "active": [

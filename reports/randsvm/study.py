@@ -9,7 +9,7 @@ import pandas as pd
 from harness import Status
 from reports.kit.estimates import ONE_RUN, Estimate, differences, known, ratios, unless_degenerate
 from reports.kit.page import beside
-from reports.kit.pictures import COLOURS, bars, lines
+from reports.kit.pictures import COLOURS, dots, lines
 from reports.kit.results import Results
 from reports.kit.rows import REPETITION, grouped, pivoted
 from reports.kit.study import Block, Claim, Study
@@ -124,11 +124,11 @@ def growth(results: Results) -> pd.DataFrame:
 
 
 def seconds(results: Results) -> Any:
-    """Draw the CPU seconds of Table 1; a solver that was stopped has no bar."""
+    """Draw the CPU seconds of Table 1; a solver that was stopped has no point."""
     runs = results.runs("table1")
     columns = [SMO, "smo", BLOCK, "smo-block", LIBSVM]
     wide = pivoted(runs, ["set"], "solver", "cpu", REPETITION, sort=False, aggfunc="median")
-    return bars(wide.reindex(columns=columns), "CPU seconds (no bar: stopped, or not measured)")
+    return dots(wide.reindex(columns=columns), "CPU seconds (no point: stopped, or not measured)")
 
 
 def violators(results: Results) -> Any:

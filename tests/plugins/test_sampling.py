@@ -404,16 +404,18 @@ def twin(problem, k, r, tau, rng):
         outside = [i for i in range(problem.n) if i not in set(sample) and off[i] > tau]
         if not outside or len(support) >= k:
             return
-        drawn = rng.choice(outside, min(len(outside), r - len(support)), replace=False)
+        drawn = rng.choice(outside, min(len(outside), max(1, r - len(support))), replace=False)
         sample = np.array(sorted({*support.tolist(), *drawn.tolist()}))
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.parametrize("k", [100, pytest.param(60, marks=pytest.mark.slow)])
-def test_the_samples_are_those_of_the_slow_twin(name, k):
+@pytest.mark.parametrize(
+    ("k", "r"), [(100, 100), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((60, 100), (80, 40)))]
+)
+def test_the_samples_are_those_of_the_slow_twin(name, k, r):
     problem = PROBLEMS[name]()
-    expected = list(twin(problem, k, 100, 1e-3, np.random.default_rng(4)))
-    solver = RandSVM1(oracle="qp", k=k, c=100 / k, gap=1e-9)
+    expected = list(twin(problem, k, r, 1e-3, np.random.default_rng(4)))
+    solver = RandSVM1(oracle="qp", k=k, c=r / k, gap=1e-9)
     last, _ = finished(solver, problem, 4)
     sizes = last.info["log_sample"], last.info["log_support"]
     assert sizes == tuple([len(each) for each in column] for column in zip(*expected, strict=True))

@@ -106,6 +106,13 @@ def test_printed_numbers_are_those_of_the_papers(name: str) -> None:
     published, papers = study_named(name).results().published, _papers()
     assert printed_faults(published, papers) == []
     assert (published["quote"] != "").any()
+    study = study_named(name)
+    derived, planned = study.derived(study.results()), study.plan(False)
+    solvers = {each for block in planned for each in block["plugins"]} | set(
+        [] if derived is None else derived["solver"]
+    )
+    of_sets = published[published["set"].isin({block["set"] for block in planned})]
+    assert set(of_sets["solver"]) <= solvers, "a number stands beside no solver"
     quoted = published[published["quote"] != ""].head(1)
     assert printed_faults(quoted.assign(value=quoted["value"] + 1234.5), papers)  # a flipped number is found
     if os.environ.get("CI") and not papers:
