@@ -57,7 +57,7 @@ def plan(quick: bool) -> list[Block]:
         ]
     found: list[Block] = []
     for name, data in SETS.items():
-        few = 1 if name == "mnist-8" else 3
+        few = {"mnist-8": 1, "banana": RUNS}.get(name, 3)
         found += data.blocks("table3", SOLVERS, RUNS, runs=RUNS, traced=True, **HOW)
         found += data.blocks(
             "figure5", [f"{solver}[s={s:g}]" for solver in (NC, I) for s in BENDS], few, runs=RUNS, **HOW
@@ -146,21 +146,6 @@ def _during(results: Results) -> pd.DataFrame:
     runs = runs.assign(of=runs["set"].str.split(",").str[0], prbep=100 * runs["metrics.prbep"])
     parts = runs.loc[runs["set"].str.contains(","), "of"].unique()
     return runs[runs["of"].isin(parts)].sort_values("n_train", kind="stable")
-
-
-def growth(results: Results) -> pd.DataFrame:
-    """Figures 1, 6 and 7 as numbers: the last point before a quarter, half and all of the examples of the first run."""
-    points = _epoch(results)
-    found = []
-    for (name, solver), own in points.groupby(["set", "solver"], sort=False):
-        for share in (0.25, 0.5, 1.0):
-            last = own[own["info.visited"] <= share * N.get(str(name), own["info.visited"].max())].tail(1)
-            found.append(last.assign(set=name, solver=solver, share=share))
-    if not found:
-        return pd.DataFrame()
-    columns = ["set", "solver", "share", "info.visited", "gap", "support_vectors", "kernel_evaluations"]
-    titles = ["set", "solver", "share", "examples", "gap / examples", "SV", "kernel values"]
-    return pd.concat(found)[columns].set_axis(titles, axis="columns")
 
 
 def _epoch(results: Results) -> pd.DataFrame:
@@ -277,7 +262,7 @@ STUDY = Study(
     name="lasvm-nc",
     title="Ertekin, Bottou, Giles, Ignorance is Bliss: Non-Convex Online Support Vector Machines (2011)",
     plan=plan,
-    tables={"table3": table3, "differing": differing, "table1": table1, "bends": bends, "during": during, "growth": growth},
+    tables={"table3": table3, "differing": differing, "table1": table1, "bends": bends, "during": during},
     pictures={
         "figure1": figure1, "figure2": figure2, "figure4": figure4, "figure5": figure5, "figure6": figure6, "figure7": figure7,
         "figure8": figure8,

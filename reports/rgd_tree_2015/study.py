@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import optimize, stats
+from scipy import optimize
 
 from harness import Status
 from reports.kit.estimates import Estimate, known, mean_of, share
@@ -214,27 +214,6 @@ def table1(results: Results) -> pd.DataFrame:
         "draws": alike["size"].groupby("set").max().reindex(wide.index),
     }
     return pd.concat([pd.DataFrame(head, index=wide.index), wide[order].fillna("")], axis="columns")
-
-
-def against(results: Results) -> pd.DataFrame:
-    """RGD against the others over the draws of a set: difference of the errors in points, p of Wilcoxon's signed ranks (Holm)"""
-    found = pivoted(choices(results), ["set", "dataset"], "method", "test")
-    rows = []
-    for name, own in found.groupby("set", sort=False):
-        others = [method for method in own if method not in (RGD, *TREES) and own[method].notna().any()]
-        both = {method: (own[RGD] - own[method]).dropna() for method in others} if RGD in own else {}
-        p = {
-            method: stats.wilcoxon(each).pvalue if each.any() else 1.0 for method, each in both.items() if len(each) > 1
-        }
-        worst = 0.0
-        for place, method in enumerate(sorted(p, key=p.__getitem__)):
-            worst = max(worst, min(1.0, (len(p) - place) * p[method]))
-            rows.append({"set": name, "against": method, "points": both[method].mean(), "p": worst})
-    return (
-        pd.DataFrame(rows).pivot_table(index="set", columns="against", values=["points", "p"])
-        if rows
-        else pd.DataFrame()
-    )
 
 
 def figure4a(results: Results) -> pd.DataFrame:
@@ -492,7 +471,7 @@ STUDY = Study(
     title="Ding, Xu, Random Gradient Descent Tree: A Combinatorial Approach for SVM with Outliers (2015)",
     plan=plan,
     tables={
-        "table1": table1, "against": against, "figure4a": figure4a, "figure4b": figure4b, "depth": depth, "optima": optima,
+        "table1": table1, "figure4a": figure4a, "figure4b": figure4b, "depth": depth, "optima": optima,
         "margins": margins, "theorem": theorem, "cost": cost,
     },
     pictures={"figure4": figure4, "figure4d": figure4d},
