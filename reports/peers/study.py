@@ -6,7 +6,7 @@ A black box stops by its own tolerance; each runs at several, and the loosest wh
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ LIBRARIES = {
     "sklearnex[dtype=float32]": "oneDAL float32", "thundersvm": "ThunderSVM",
 }  # fmt: skip
 TOLERANCES = (1e-3, 1e-4, 1e-5)
+FINE = (*TOLERANCES, *(1e-3 / 2**k for k in range(1, 7)))  # factors of 2, on three sets
 KKT, GAP = 1.05e-3, 1e-3  # certified by the harness in float64 over all training points; 1.0e-3 to two digits
 SETS = {
     "banana": SETTINGS["banana"].selection.format(k=0), "waveform": SETTINGS["waveform"].selection.format(k=0),
@@ -51,9 +52,9 @@ def toleranced(library: str, tol: float) -> str:
     return f"{library[:-1]},tol={tol:g}]" if library.endswith("]") else f"{library}[tol={tol:g}]"
 
 
-def rivals(*libraries: str) -> list[str]:
+def rivals(*libraries: str, tolerances: Sequence[float] = TOLERANCES) -> list[str]:
     """Return ours to the gap, and the libraries at each tolerance."""
-    return [f"{OURS}[gap={GAP:g}]", *(toleranced(library, tol) for library in libraries for tol in TOLERANCES)]
+    return [f"{OURS}[gap={GAP:g}]", *(toleranced(library, tol) for library in libraries for tol in tolerances)]
 
 
 def draws(n: int, seed: int) -> list[str]:
@@ -77,6 +78,9 @@ def plan(quick: bool) -> list[Block]:
     for name, text in SETS.items():
         own = {"figure": "sets", "set": name, "datasets": [text], "seeds": [0, 1, 2], "formulation": "c-svc", **how}
         found.append({**own, "plugins": rivals(*LIBRARIES)})
+        if name in ("banana", "satimage-4", "usps"):
+            several = rivals("libsvm", "sklearnex", tolerances=FINE)
+            found.append({**own, "figure": "fine", "plugins": several, "seeds": [0, 1]})
     for n, seed in ((n, seed) for n, seeds in MAP.items() for seed in seeds):
         own = {"figure": "map", "set": f"n = {n} seed {seed}", "datasets": draws(n, seed), "time_limit": 30.0}
         own |= {"seeds": RUNS.get(n, [0])}
@@ -101,23 +105,26 @@ def _who(runs: pd.DataFrame) -> pd.Series:
     return runs["solver"].str.replace(r",?(tol|gap)=[-.e\d]+", "", regex=True).str.replace("[]", "", regex=False)
 
 
-def certified(results: Results, figure: str) -> pd.DataFrame:
+def certified(results: Results, figure: str, tolerances: Sequence[float] = FINE) -> pd.DataFrame:
     """Return, for each set, data, seed and library, the loosest run whose quality is certified; ``who`` without its tolerance."""
     runs = results.runs(figure)
     runs = runs[(runs["kkt_violation"] <= KKT) & (runs["relative_gap"] <= GAP)]
     tol = runs["solver"].str.extract(r"tol=([-.e\d]+)")[0].astype(float).fillna(1.0)
-    runs = runs.assign(tol=tol, who=_who(runs)).sort_values("tol", ascending=False, kind="stable")
+    runs = runs.assign(tol=tol, who=_who(runs))[
+        np.isclose(tol.to_numpy()[:, None], [1.0, *tolerances], rtol=1e-3, atol=0.0).any(axis=1)
+    ]
+    runs = runs.sort_values("tol", ascending=False, kind="stable")
     key = ["set", "dataset", "seed", "session", "who"]
     grouped(runs, key, ["tol"], ["solver"])
     return runs.drop_duplicates(key).sort_index()
 
 
-def ratios(results: Results, figure: str) -> pd.DataFrame:
+def ratios(results: Results, figure: str, tolerances: Sequence[float] = FINE) -> pd.DataFrame:
     """Return the CPU time of each library over ours, measured in turns, a column each; a row for each data set and seed.
 
     NaN: no run of it was certified in its time; ``ours``: our seconds
     """
-    runs = certified(results, figure)
+    runs = certified(results, figure, tolerances)
     cpu = pivoted(runs, ["session", "set", "dataset", "seed"], "who", "cpu", aggfunc="first")
     if OURS not in cpu:
         return pd.DataFrame()
@@ -132,6 +139,16 @@ def sets(results: Results) -> pd.DataFrame:
     order = [name for name in LIBRARIES if name in found]
     table = np.exp(np.log(found).groupby("set", sort=False).mean())[["ours", *order]]
     return table.rename(columns={"ours": "smo-block, CPU s", **LIBRARIES})
+
+
+def fine(results: Results) -> pd.DataFrame:
+    """Times over smo-block's of libraries whose tolerances are factors of 10 apart, and of 2, in the same runs"""
+    found = {
+        f"factors of {factor}": np.exp(np.log(ratios(results, "fine", tolerances)).groupby("set", sort=False).mean())
+        for factor, tolerances in ((10, TOLERANCES), (2, FINE)) if len(results.runs("fine"))
+    }  # fmt: skip
+    table = pd.concat(found, axis="columns").drop(columns="ours", level=1) if found else pd.DataFrame()
+    return table.set_axis([f"{LIBRARIES[library]}, {title}" for title, library in table.columns], axis="columns")
 
 
 def drawn(results: Results) -> pd.DataFrame:
@@ -262,7 +279,7 @@ STUDY = Study(
     name="peers",
     title="Against the SVM libraries that people use on a CPU",
     plan=plan,
-    tables={"sets": sets, "drawn": drawn, "defaults": defaults, "threads": threads, "grids": grids},
+    tables={"sets": sets, "fine": fine, "drawn": drawn, "defaults": defaults, "threads": threads, "grids": grids},
     pictures={"spread": spread},
     claims=claims,
     numbers=numbers,

@@ -362,7 +362,9 @@ def figure4(results: Results) -> Any:
         handles["one tree of height 10"] = panels[2].axhline(
             last.loc[tree(0.1), "mean"], color=COLOURS[0], linestyle="--"
         )
-    panels[2].set(title=f"4(c): D / rho = {RATIOS[-1]}", xlabel="rounds of boosting", ylabel="test error, %")
+    panels[2].set(
+        title=f"4(c): D / rho = {RATIOS[-1]}", xticks=ROUNDS, xlabel="rounds of boosting", ylabel="test error, %"
+    )
     legend(figure, handles)
     return figure
 
