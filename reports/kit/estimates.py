@@ -125,11 +125,6 @@ class Estimate:
         return self.interval.ends(self.confidence)[1]
 
     @property
-    def is_tested(self) -> bool:
-        """Whether it has an interval and its runs are those of the algorithm."""
-        return self.has_interval and not self.degenerate
-
-    @property
     def has_interval(self) -> bool:
         """Whether it is exact or its interval is bounded."""
         return self.runs == 0 or math.isfinite(self.high)
@@ -137,7 +132,7 @@ class Estimate:
     @property
     def is_met(self) -> bool | None:
         """Whether the criterion is met; None: the interval says neither, or there is none."""
-        if not self.is_tested:
+        if self.degenerate or not self.has_interval:
             return None
         if self.least <= self.low and self.high <= self.most:
             return True
@@ -256,7 +251,7 @@ def verdict(estimates: Sequence[Estimate], sets: int = 0) -> str:
     met, failed = (sum(each.is_met is word for each in own) for word in (True, False))
     if met and failed:
         return DEPENDS
-    if not any(each.is_tested for each in own):
+    if not any(each.has_interval for each in own):
         return DEGENERATE if len(own) < len(estimates) else UNTESTED
     if 2 * max(met, failed) < max(len(own), sets):
         return UNDECIDED
@@ -287,7 +282,7 @@ def _kind(estimate: Estimate) -> str:
     if estimate.degenerate:
         return DEGENERATE
     kinds = {True: "met", False: "not met", None: UNDECIDED}
-    return kinds[estimate.is_met] if estimate.is_tested else "no interval"
+    return kinds[estimate.is_met] if estimate.has_interval else "no interval"
 
 
 def _ends(found: Sequence[Estimate]) -> str:

@@ -66,23 +66,21 @@ def lines(
                 axes.fill_between(middle.index, least, most, color=known[str(solver)], alpha=0.15, linewidth=0)
         axes.set(title=name, **axes_options)
         if axes.get_xscale() == "linear":
-            axes.locator_params(axis="x", integer=True, nbins=5)
+            axes.locator_params(axis="x", integer=True, nbins=6)
         axes.grid(alpha=0.25)
     legend(plain(figure), {(labels or {}).get(name, name): handle for name, handle in handles.items()})
     return figure
 
 
-def dots(
-    values: pd.DataFrame, title: str, colours: Sequence[str] = COLOURS, size: tuple[float, float] = (8.0, 3.4)
-) -> Any:
+def dots(values: pd.DataFrame, title: str, colours: Sequence[str] = COLOURS) -> Any:
     """Return a figure of points over a logarithmic scale: a group for each row of ``values``, a colour for each column.
 
     None where there is no value; a column without one has no entry in the legend.
-    """  # fmt: skip
+    """
     values = values.dropna(how="all").dropna(how="all", axis="columns")
     if values.empty:
         return None
-    figure, axes = plt.subplots(figsize=size, layout="constrained")
+    figure, axes = plt.subplots(figsize=(max(8.0, 0.7 * len(values)), 3.4), layout="constrained")
     handles = {}
     for place, (name, own) in enumerate(values.items()):
         x = np.arange(len(values)) + (place - (len(values.columns) - 1) / 2) * 0.5 / len(values.columns)

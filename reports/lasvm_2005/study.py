@@ -201,12 +201,13 @@ def figure4(results: Results) -> pd.DataFrame:
 
 
 def numbers(results: Results) -> dict[str, Any]:
-    """Return the errors of figure 4 with all images, the paper's in parentheses, and on how many draws and seeds others are."""
+    """Return the errors of figure 4 with all images, the paper's in parentheses, draws and seeds, and how far RANDOM went."""
     found = figure4(results).get("error %", pd.Series(dtype=str))
     own = {solver: text for (name, solver), text in found.items() if name == "mnist"}
     told = "; ".join(f"{name} {own[solver]}" for solver, name in pictures.NAMES.items() if solver in own)
     draws = results.every.groupby("figure")[["dataset", "seed"]].apply(lambda each: len(each.drop_duplicates()))
-    return {"together": told, "draws": draws.to_dict()}
+    noisy = pictures.selected(results, ["figure14"]).query("criterion == 'RANDOM'")["visited"].max()
+    return {"together": told, "draws": draws.to_dict(), "noisy": f"{noisy:,.0f}"}
 
 
 def digits(results: Results) -> pd.DataFrame:

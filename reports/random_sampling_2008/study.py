@@ -172,11 +172,10 @@ def sampled(results: Results, figure: str | Sequence[str]) -> pd.DataFrame:
     asked = (runs["status"] == Status.UNFINISHED) & runs["solver"].str.contains("max_rounds=1,")
     runs = runs[(runs["status"] == Status.OK) | asked]
     points = runs["set"].map(NAMED)
-    return runs.assign(
-        delta=[each.delta if isinstance(each, Points) else np.nan for each in points],
-        counted=[each.counted if isinstance(each, Points) else np.nan for each in points],
-        bound=[each.rounds if isinstance(each, Points) else np.nan for each in points],
-    )
+    columns = {"delta": "delta", "counted": "counted", "bound": "rounds"}
+    return runs.assign(**{
+        column: [getattr(each, name, np.nan) for each in points] for column, name in columns.items()
+    })  # fmt: skip
 
 
 def theorem_runs(results: Results, figure: str = "rounds") -> pd.DataFrame:
@@ -218,14 +217,9 @@ def small(results: Results) -> pd.DataFrame:
     runs = results.finished(results.every, "small").assign(
         r=lambda each: each["solver"].str.extract(r"r=(\d+)")[0].astype(int)
     )
-    return grouped(runs.assign(ended=_ended(runs)), ["set", "r"]).agg(
+    return grouped(runs.assign(ended=runs["status"] == Status.OK), ["set", "r"]).agg(
         ended=("ended", "sum"), runs=("run", "size"), rounds=("info.rounds", "mean"), cpu=("cpu", "median")
     )
-
-
-def _ended(runs: pd.DataFrame) -> pd.Series:
-    """Return which runs have no violator left; old ones are ``ok`` at the limit of their rounds too."""
-    return (runs["status"] == Status.OK) & ~runs["reason"].str.contains("violators are left")
 
 
 def dimension(results: Results) -> pd.DataFrame:
@@ -331,9 +325,8 @@ def rounds_over_m(results: Results) -> Any:
 
 def sizes(results: Results) -> Any:
     """Draw the rounds over r, of runs that ended."""
-    runs = results.finished(results.every, "small")
-    runs = runs[_ended(runs)].assign(r=lambda each: each["solver"].str.extract(r"r=(\d+)")[0].astype(float))
-    runs = runs.assign(solver="runs that ended")
+    runs = results.runs("small")
+    runs = runs.assign(r=runs["solver"].str.extract(r"r=(\d+)")[0].astype(float), solver="runs that ended")
     how = {"style": ".-", "xscale": "log", "yscale": "log", "xlabel": "r, points in a sample", "ylabel": "rounds"}
     return lines(runs, "r", "info.rounds", columns=3, **how)
 
@@ -341,7 +334,7 @@ def sizes(results: Results) -> Any:
 def dimensions(results: Results) -> Any:
     """Draw the support of the optimum and the mean extremes of samples beside the two bounds."""
     table = dimension(results)
-    return dots(table.rename(index=lambda name: ", ".join(name.split(", ")[1::2])), "examples", size=(10.0, 4.0))
+    return dots(table.rename(index=lambda name: ", ".join(name.split(", ")[1::2])), "examples")
 
 
 def claims(results: Results) -> list[Claim]:

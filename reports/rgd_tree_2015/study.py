@@ -73,9 +73,9 @@ SIZES, FEATURES = (1000, 3000, 10_000, 30_000, 100_000), (10, 100, 1000)
 SAME = 1e-3  # relative: a local solver's objective is the global optimum's
 
 
-def tree(part: float, height: int = 10) -> str:
-    """Return the tree that is told the share of outliers."""
-    return f"rgd-tree[outliers={part:g},height={height}]"
+def tree(part: float) -> str:
+    """Return the tree of height ten that knows the share of outliers."""
+    return f"rgd-tree[outliers={part:g},height=10]"
 
 
 def theorem_trees(kind: str) -> list[str]:
@@ -92,23 +92,14 @@ def _blocks(
 ) -> list[Block]:
     """Return runs on draws of the data: ``selection`` with ``seed=k`` behind it; trees and SVMs are comparisons of their own."""
     datasets = [f"noisy-split[{selection},seed={k}]" for k in range(draws)]
-    own = {
-        "figure": figure,
-        "set": name,
-        "datasets": datasets,
-        "kernel": "linear",
-        "time_limit": 60.0,
-        "runs": DRAWS,
-        **how,
-    }
+    own = {"figure": figure, "set": name, "datasets": datasets, "kernel": "linear", "time_limit": 60.0, "runs": DRAWS}
     found = []
     for margin in (True, False):
         chosen = [(formulation, names) for formulation, names in solvers if (formulation == "outlier-margin") is margin]
         formulations = ",".join(dict.fromkeys(formulation for formulation, _ in chosen))
         if chosen:
-            found.append(
-                {**own, "plugins": [each for _, names in chosen for each in names], "formulation": formulations}
-            )
+            plugins = [each for _, names in chosen for each in names]
+            found.append({**own, **how, "plugins": plugins, "formulation": formulations})
     return found
 
 
@@ -121,15 +112,14 @@ def plan(quick: bool) -> list[Block]:
         small = [("ramp-svc", (RAMP_EXACT, *RAMP[:2]))]
         return [*found, *_blocks("exact", "BreastCancer, n = 20", "of=breast-cancer,n=20", 2, small, **measured)]
     found = []
+    filtered = "filtered[detector=isolation-forest,oracle=smo-block,C=0.01]"
     for part in SHARES:
-        found += _gaussian("figure4a", f"outliers {100 * part:g} %", part, 10, [tree(part)], "outlier-margin")
-        rivals = [f"smo-block[C={C:g}]" for C in PRICES[:3]] + [
-            "filtered[detector=isolation-forest,oracle=smo-block,C=0.01]"
-        ]
-        found += _gaussian("figure4a", f"outliers {100 * part:g} %", part, 10, rivals, "c-svc")
-        found += _gaussian(
-            "figure4a", f"outliers {100 * part:g} %", part, 10, [f"ramp-cccp[C={C:g}]" for C in PRICES[:3]], "ramp-svc"
-        )
+        for formulation, solvers in (
+            ("outlier-margin", [tree(part)]),
+            ("c-svc", [*METHODS[SOFT][1][:3], filtered]),
+            ("ramp-svc", METHODS["ramp-cccp"][1][:3]),
+        ):
+            found += _gaussian("figure4a", f"outliers {100 * part:g} %", part, 10, solvers, formulation)
     for ratio in RATIOS:
         rounds = [f"rgd-boosted[outliers=0.1,height=5,rounds={n},nodes={nodes}]" for nodes in NODES for n in ROUNDS]
         solvers = [tree(0.1), *(rounds if ratio == RATIOS[-1] else [])]
