@@ -216,10 +216,8 @@ def claims(results: Results) -> list[Claim]:
     runs = _table3(results)
     level = grouped(runs[runs["solver"] == FULL], "set")["error"].mean()
     noisy = runs[runs["set"].isin(NOISY)]
-    bent = _bent(results)
-    bent = bent[bent["set"] == "banana"].assign(
-        set=lambda each: "s = " + each["s"].map("{:g}".format), solver=lambda each: each["kind"]
-    )
+    bent = _bent(results).query("set == 'banana'")
+    bent = bent.assign(set=[f"s = {s:g}" for s in bent["s"]], solver=bent["kind"])
     chain = (("i / nc", I, NC), ("nc / g", NC, G), ("g / full", G, FULL))
 
     def in_order(quantity: str) -> list[Estimate]:
