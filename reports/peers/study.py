@@ -147,7 +147,9 @@ def fine(results: Results) -> pd.DataFrame:
         f"factors of {factor}": np.exp(np.log(ratios(results, "fine", tolerances)).groupby("set", sort=False).mean())
         for factor, tolerances in ((10, TOLERANCES), (2, FINE)) if len(results.runs("fine"))
     }  # fmt: skip
-    table = pd.concat(found, axis="columns").drop(columns="ours", level=1) if found else pd.DataFrame()
+    table = (
+        pd.concat(found, axis="columns").drop(columns="ours", level=1).dropna(how="all") if found else pd.DataFrame()
+    )
     return table.set_axis([f"{LIBRARIES[library]}, {title}" for title, library in table.columns], axis="columns")
 
 
