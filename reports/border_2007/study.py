@@ -237,7 +237,7 @@ def picture(
 ) -> Callable[[Results], Any]:  # fmt: skip
     """Return what draws learning curves, means and ranges, a panel for each set and quantity (title -> name).
 
-    stop : of which figure's runs the early stops are shown, dotted
+    stop : of which figure's runs the earliest stop is shown, dotted
     """
 
     def draw(results: Results) -> Any:
@@ -246,7 +246,7 @@ def picture(
         points["set"] += ": " + points["title"]
         options = {"xscale": "log", "xlabel": "labels", "labels": NAMES, "colours": colours, **how}
         drawn = lines(points, "labels", "value", **options)
-        at = stops(results, stop)
+        at = grouped(own(results, stop, solver=AL), "set")["labels_used"].min()
         for axes in drawn.axes if drawn is not None else ():
             axes.yaxis.set_major_formatter("{x:g}")
             axes.yaxis.set_minor_formatter("")
