@@ -128,7 +128,7 @@ class LibSVM(Peer):
             tol = max(_MIN_TOLERANCE, 0.5 * needed) if needed else tol
             model = self._model("NuSVC", problem, nu=nu, tol=tol, max_iter=limit)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # fit_status_ tells the same
+                warnings.simplefilter("ignore")  # of a stop at max_iter, which fit_status_ shows too
                 model.fit(data, problem.targets)
             iterations = int(np.max(getattr(model, "n_iter_", 0)))
             trainings, limit = trainings + 1, _MAX_ITERATIONS + _ITERATIONS_FACTOR * iterations

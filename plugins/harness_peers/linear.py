@@ -104,7 +104,7 @@ def _train(
         costs = problem.upper / problem.C
     model = Estimator(tol=tol, max_iter=max_iter, random_state=int(rng.integers(_SEEDS)), **values)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # n_iter_ tells the same
+        warnings.simplefilter("ignore")  # of a stop at max_iter, which n_iter_ shows too
         model.fit(with_int32_indices(points), problem.targets, sample_weight=costs)
     steps = int(np.max(model.n_iter_))
     stopped = {"stopped": f"the library stopped at max_iter={max_iter:,}"} if steps >= max_iter else {}
@@ -147,7 +147,7 @@ class LibLinear(OfLibLinear):
         library.liblinear.set_print_string_function(append_output)
         model = library.toPyModel(library.liblinear.train(data, parameters))
         library.liblinear.set_print_string_function(library.ctypes_print_null)  # append_output is freed with this call
-        stopped = b"max number of iterations" in b"".join(output)  # the model does not tell it
+        stopped = b"max number of iterations" in b"".join(output)  # the model does not have this
         info = {"stopped": "the library stopped at its largest number of iterations"} if stopped else {}
         weights, bias = model.get_decfun()  # of the class that comes first in the data
         sign = float(model.get_labels()[0])

@@ -39,7 +39,7 @@ _MANY_SPLITS = 3  # number of splits beyond which the weights of the hulls depen
 _PIECES = 8  # number of pieces of the splits for the last bound
 _MAX_SQUARED = 1e100  # squared length of points beyond which there is no bound
 _ROUNDING = 1e-11  # rounding error of squared lengths, relative to the largest; a generous bound
-_CROWDED = 2  # pairs are not searched if all of the first one's size would need this number of times all points
+_CROWDED = 2  # the bound by pairs is skipped if pairs of the first one's support would need more than this multiple of n points
 _MAX_PAIR_POINTS = 3000  # largest number of points for the bound by pairs, whose inner products are in memory
 _MAX_VALUES = 60_000_000  # largest number of features of all points for the bound by pairs
 

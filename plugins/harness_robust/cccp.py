@@ -44,7 +44,7 @@ class RampCCCP(OverOracle):
     exact = False  # a stationary point, not the minimum
 
     oracle: str = parameter("smo-block", "solver of the convex problems, by name: smo-block, smo, qp, ...")
-    max_rounds: int = parameter(200, "give up after this number of rounds", ge=1)
+    max_rounds: int = parameter(200, "largest number of rounds", ge=1)
     tolerance: float = parameter(
         1e-4, "decrease of J_s by a further round, relative to J_s, at which the run ends", gt=0, lt=1
     )

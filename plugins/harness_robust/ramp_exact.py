@@ -52,7 +52,7 @@ class RampExact(Solver):
 
     gap: float = parameter(1e-6, "global gap at which the run ends, relative to J_s", ge=1e-10, lt=1)
     max_points: int = parameter(40, "skip larger problems: the nodes may double with each point", ge=1)
-    max_nodes: int = parameter(500_000, "give up after so many nodes", ge=1)
+    max_nodes: int = parameter(500_000, "largest number of nodes", ge=1)
 
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with the smaller of this gap and its gap."""

@@ -4,7 +4,7 @@ OptMargin, OptSoftMargin and RandSVM (:class:`WeightedRounds`) sample by weights
 violators. J. L. Balcazar, Y. Dai, J. Tanaka, O. Watanabe, "Provably Fast Training Algorithms for Support Vector Machines"
 (2008), Figures 1 and 3; RandSVM is Algorithm 1 of the paper of that name. This code differs in three points. A sample with too
 few examples of a class is drawn again. A violator has a slack (rules.py). delta and r double as section 1 proposes, and also
-after so many unsuccessful rounds in a row that delta is too small: with a valid delta a round succeeds with probability 1/2.
+after eight unsuccessful rounds in a row, as with a valid delta a round succeeds with probability 1/2.
 
 RandSVM-1 (:class:`SupportRounds`) retains the support vectors, adds violators drawn at random, and solves again. Source: the
 paper of RandSVM, section 3.3 (Algorithm 2). It ends without violators, at the optimum, or with k support vectors, which is

@@ -56,7 +56,7 @@ class Wrapper(OverOracle):
         "smo-block", "exact solver of the subproblems, by name: smo-block, qp, fw[epsilon=1e-6], ..."
     )
     gap: float = parameter(1e-6, _GAP, gt=0, lt=1)
-    max_rounds: int | None = parameter(None, "give up after so many rounds; none: see the solver", ge=1)
+    max_rounds: int | None = parameter(None, "largest number of rounds; none: see the solver", ge=1)
 
     def skip(self, problem: ProblemSummary) -> str | None:
         """Return why the oracle is not available or does not solve the formulation, or None."""
