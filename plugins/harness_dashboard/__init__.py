@@ -31,7 +31,7 @@ def harness_report_formats() -> Mapping[str, Callable[..., str]]:
 
 
 def _html(records: Sequence[Mapping[str, Any]], command: str = "") -> str:
-    """Return the pages of one comparison as a single file."""
+    """The pages of one comparison as a single file."""
     from harness_dashboard.page import of_records
 
     return of_records(records, command=command)
