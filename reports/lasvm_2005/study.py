@@ -118,7 +118,7 @@ def drawn(results: Results) -> Any:
     handles = {}
     for axes, (title, (ours, paper)) in zip(panels, found.items(), strict=True):
         ends = [(each.low, each.high) if each.has_interval else (each.value, each.value) for each in ours]
-        spread = np.abs(np.array(ends).reshape(-1, 2) - [[each.value] for each in ours]).T
+        spread = np.abs([np.subtract(end, each.value) for end, each in zip(ends, ours, strict=True)]).reshape(-1, 2).T
         at, there = [names.index(each.name) for each in ours], [name for name in names if name in paper]
         handles["here, with its interval"] = axes.errorbar(
             [each.value for each in ours], at, xerr=spread, fmt="o", ms=5

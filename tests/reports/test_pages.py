@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 from reports.kit import page, rows
+from reports.kit.pictures import plt
 from reports.kit.study import ROOT, study_named, study_names
 
 PAPERS = ROOT.parent / "../shared/seeds"
@@ -121,7 +122,7 @@ def test_printed_numbers_are_those_of_the_papers(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", study_names())
-def test_every_table_can_be_made_from_a_part_of_the_runs(name: str) -> None:
+def test_every_table_and_picture_can_be_made_from_a_part_of_the_runs(name: str) -> None:
     study = study_named(name)
     whole = study.results()
     figures = sorted(whole.table["figure"].unique())
@@ -129,5 +130,8 @@ def test_every_table_can_be_made_from_a_part_of_the_runs(name: str) -> None:
         part = replace(whole, table=whole.table[whole.table["figure"].isin(kept)])
         for make in study.tables.values():
             assert page.markdown(make(part))
+        for draw in study.pictures.values():
+            draw(part)
+            plt.close("all")
         assert all(claim.verdict for claim in study.claims(part))
         assert isinstance(study.numbers(part), Mapping)
