@@ -75,7 +75,9 @@ def compare(
         host_process.begin(options.get("threads", 1))
     paths = [str(path) for path in ([plugin_path] if isinstance(plugin_path, str | Path) else plugin_path)]
     studies = [study_file.parsed(study)] if study is not None else []
-    objects = Objects(request.loaded([*(path for file in studies for path in file.plugin_paths), *paths]))
+    objects = Objects(
+        request.loaded([*(path for file in studies for path in file.plugin_paths), *paths], allow_broken=True)
+    )
     settings = objects.resolve({"plugins": plugins, "datasets": datasets, "plugin_path": paths, **options})
     sources = [*studies, StudyFile("harness.compare", Path.cwd(), settings)]
     planned = request.build_study(

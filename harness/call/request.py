@@ -17,6 +17,7 @@ from harness.datasets.files import FileSource
 from harness.measure.outcome import Limits, Status
 from harness.registry.discovery import load_registry, share_registry
 from harness.registry.entries import BrokenPlugin, ConfiguredSolver
+from harness.registry.plugin_files import module_name, plugin_file
 from harness.report.output import say
 from harness.run import executors
 from harness.run.plan import Study, check_path, check_size, factors
@@ -45,16 +46,25 @@ DEFAULTS = StudyFile(
 )
 
 
-def loaded(plugin_paths: Iterable[str] = ()) -> Registry:
-    """Return the registry of the installed plugins and the files of ``plugin_paths``, the one of this process then.
+def loaded(plugin_paths: Iterable[str] = (), *, allow_broken: bool = False) -> Registry:
+    """Return the registry of the installed plugins and the files of ``plugin_paths``, and share it in this process.
 
     Raises
     ------
-    UsageError : a plugin path that does not exist.
+    UsageError : a plugin path that does not exist, or one that cannot be loaded unless ``allow_broken``.
     """
     registry = load_registry(plugin_paths)
     share_registry(registry)  # reports describe the formulations of given plugins too
+    if not allow_broken:
+        refuse_broken(registry, plugin_paths)
     return registry
+
+
+def refuse_broken(registry: Registry, plugin_paths: Iterable[str], but: Container[str] = ()) -> None:
+    """Raise UsageError if a file of ``plugin_paths`` could not be loaded as a plugin, unless its plugin is in ``but``."""
+    for name in (module_name(plugin_file(path)) for path in plugin_paths):
+        if name in registry.broken and name not in but:
+            raise UsageError(registry.broken[name].sentence)
 
 
 def warn_of_broken(registry: Registry, but: Container[str] = ()) -> None:
@@ -69,7 +79,8 @@ def build_study(
 ) -> Study:
     """Return the study of files, a call or a command; a later source replaces settings of an earlier one.
 
-    Plugins that could not be loaded are named on standard error, each once.
+    Installed plugins that could not be loaded are named on standard error, each once, unless they are selected: then they are
+    rows of the result. So are files that cannot be loaded, but one that is not selected is a mistake.
 
     mistakes : those of other options, raised together with these
     options : ``fresh``, ``many`` and ``store`` of the study
@@ -85,7 +96,9 @@ def build_study(
         message = " ".join(str(error).split())
         warn_of_broken(registry, but=[name for name in registry.broken if f"plugin '{name}'" in message])
         raise
-    warn_of_broken(registry, but=[item.plugin for item in study.solvers if isinstance(item, BrokenPlugin)])
+    rows = [item.plugin for item in study.solvers if isinstance(item, BrokenPlugin)]
+    refuse_broken(registry, study.plugin_paths, but=rows)
+    warn_of_broken(registry, but=rows)
     return study
 
 

@@ -81,7 +81,7 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     sources = [study_file.parsed(given["study"])] if given["study"] else []
     for file in sources:
         words.setdefault("plugin_path", file.plugin_paths)
-    registry = request.loaded(words.get("plugin_path", []))
+    registry = request.loaded(words.get("plugin_path", []), allow_broken=True)
     target = mistakes.collect("", output.checked_output, given["output"])
     form = mistakes.collect("", formats.chosen, given["format_"], given["output"], registry)
     store = given["store"] and mistakes.collect("", output.checked_file, given["store"], "--store", "results.sqlite")

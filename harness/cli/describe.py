@@ -42,7 +42,7 @@ def listing(kind: str, format_: str, plugin_path: Sequence[str]) -> None:
     """
     from harness.call import request
 
-    registry = request.loaded(plugin_path)
+    registry = request.loaded(plugin_path, allow_broken=True)
     show_listing(catalogue.entries(registry, kind), format_)
     if kind == "commands":
         registry.broken.update(commands.of(registry).broken)  # why some are missing
@@ -159,9 +159,20 @@ def _solver(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
         ("converges to the optimum", "yes" if cls.exact else "no"),
         ("target gap", why_target_ignored(cls)),
         ("requires", ", ".join(cls.requires)),
+        ("depends on", _depends_on(cls)),
         ("does not run yet", unmarked(missing(cls.name, cls.requires))),
         ("version", registry.plugins[entry.plugin].release),
     ]
+
+
+def _depends_on(cls: Any) -> str:
+    """Return the programs and files that a solver with its default parameters declares in ``depends_on``."""
+    from harness.run.dependencies import declared
+
+    try:
+        return ", ".join(declared(cls()))
+    except Exception as error:  # the plugin's code; or a parameter has no default
+        return f"unknown ({' '.join(str(error).split())})"
 
 
 def _formulation(entry: Entry, registry: Registry) -> list[tuple[str, str]]:

@@ -102,7 +102,7 @@ def _show(given: Mapping[str, Any]) -> None:
     target = output.checked_output(given["output"])
     named = given["format_"]
     certain = formats.meant_by(target, {}) or target is None if named is None else named in FORMATS
-    registry = Registry() if certain else request.loaded()
+    registry = Registry() if certain and not given["plugin_path"] else request.loaded(given["plugin_path"])
     form, added = formats.chosen(named, target, registry), registry.report_formats
     cells = given["cells"] or form not in formats.OF_RUNS
     with StoreReader(given["store"]) as store:

@@ -42,12 +42,15 @@ Exit codes: 0 all that could be verified agree, 1 something differs or nothing c
 @where.selecting_runs
 def export(bundle: str, **given: Any) -> None:
     """Write a bundle, and say what is in it."""
+    from harness.call import request
     from harness.report.output import checked_file, deliver
     from harness.report.rows import newest
     from harness.run.bundle import write
     from harness.run.store import StoreReader
 
     target = checked_file(bundle, "--bundle", "study.zip")
+    if given["plugin_path"]:
+        request.loaded(given["plugin_path"])
     with StoreReader(given["store"]) as store:
         rows = (row for row in store.rows() if where.selected(row.record, given))
         numbers, _ = newest(rows, lambda record: where.meets(record, given))

@@ -134,6 +134,7 @@ def _conditions(_ctx: click.Context, _option: click.Parameter, given: Sequence[s
 
 
 _SELECTING = [
+    click.option("--plugin-path", **options.PLUGIN_PATH),
     click.option("--store", **options.STORE),
     click.option(
         "--plugins",
@@ -152,7 +153,7 @@ _SELECTING = [
 
 
 def selecting_runs(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that name a store and select runs of it; a decorator of a command."""
+    """Add the options that name plugins and a store, and select runs of it; a decorator of a command."""
     for option in reversed(_SELECTING):
         command = option(command)
     return command
