@@ -30,7 +30,7 @@ Messages (`messages.py`), each typed, over a socket (`channel.py`); a child's be
     child --Compiling, Warm, ClockStarted, Point, FinishedCell, ModelCopied, FitRepeated, RunResult--> worker
     child --TargetRequest--> worker --TargetReply--> child
     worker --Busy, RunResult--> driver                         (Busy: while a run goes on)
-    driver --Certify--> certifier --Busy, Certified--> driver  (while the child is ended)
+    driver --Certify--> certifier --Certified--> driver        (while the child is ended)
 
 How long each may take is in `allowed.py`. Who does not send its next message in time is killed, and the run is a row.
 """

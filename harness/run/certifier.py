@@ -10,12 +10,10 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from time import sleep
 from typing import Any
 
 import msgspec
@@ -30,8 +28,8 @@ from harness.measure.scored import Scored, Weights, no_gap
 from harness.measure.trace import FIGURES, TracePlan, certificate_of
 from harness.problems.problem import Certificate, CertifiedRun, Problem
 from harness.registry.discovery import Registry, load_registry, share_registry
-from harness.run import allowed, messages
-from harness.run.channel import BrokenStream, Busy, Channel
+from harness.run import messages
+from harness.run.channel import BrokenStream, Channel
 from harness.run.problem_factory import ProblemFactory
 from harness.run.record import CertifiedFigures
 from harness.run.target_server import only_queried
@@ -44,7 +42,6 @@ from harness.support.faults import format_error, is_environment
 from harness.support.printable import clean, clipped
 
 _TOLERATED = 0.01  # rounding of a cell's gap, as a share of the target gap: less costs as much as to solve ten cells
-_BEAT_SECONDS = 2.0  # seconds between two signs of life
 _TOGETHER_VALUES = 1 << 22  # coefficients of cells whose scores are computed at a time: 32 MB
 
 
@@ -410,15 +407,13 @@ class RunCertifier:
 
 
 class Certifier:
-    """Serves the driver until it closes the socket. While it certifies, another thread says that it is alive."""
+    """Serves the driver until it closes the socket."""
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
         self.benches: dict[tuple[str, ...], ProblemFactory] = {}
         self.installed: Registry | None = None
         share_registry(self._installed)
-        self._sending, self._is_certifying = threading.Lock(), threading.Event()
-        threading.Thread(target=self._beat, daemon=True).start()
 
     def serve(self) -> None:
         """Answer requests one after another."""
@@ -428,19 +423,7 @@ class Certifier:
                     self._bench(request.spec).problem(request.spec.first)
                 self.channel.send(messages.Prepared())
             else:
-                self._is_certifying.set()
-                answer = self._answer(request)
-                with self._sending:
-                    self._is_certifying.clear()
-                    self.channel.send(answer)
-
-    def _beat(self) -> None:
-        with contextlib.suppress(OSError):  # the driver is gone
-            while self._is_certifying.wait():
-                sleep(_BEAT_SECONDS)
-                with self._sending:
-                    if self._is_certifying.is_set():
-                        self.channel.send(Busy(allowed.SILENT_SECONDS))
+                self.channel.send(self._answer(request))
 
     def _installed(self) -> Registry:
         """Return the installed plugins, which a certificate may need for a solver; they are loaded then."""

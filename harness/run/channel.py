@@ -37,13 +37,11 @@ class BrokenStream(HarnessError):
 class Busy(msgspec.Struct, frozen=True, tag=True):
     """The next message comes in so many seconds.
 
-    running : the run has begun
-    compiling : a warm-up is under way whose machine code is not in the cache yet
+    running : the run has begun; else a warm-up is under way
     """
 
     seconds: Annotated[float, msgspec.Meta(ge=0.0)]
     running: bool = True
-    compiling: bool = False
 
 
 class Channel:

@@ -63,7 +63,7 @@ class ChildRun:
 
     compilation, code : the watches over the compiler and over code that a plugin uses, which the worker installed
     largest : most bytes of a message of the child
-    only_compile : whether the child ends behind the warm-up
+    only_warm_up : whether the child ends behind the warm-up
     yields : of the first fit; 0 of a path
     bound : a certified dual value of the problem, for models that have none
     """
@@ -76,7 +76,7 @@ class ChildRun:
     server: TargetServer
     warm_up: WarmUp
     largest: int
-    only_compile: bool
+    only_warm_up: bool = False
     yields: int = 0
     bound: DualBound | None = None
 
@@ -91,7 +91,7 @@ class ChildRun:
             # also in a child of a warm parent: its first touch of inherited pages is no work of the solver's
             warm = warm_up(self.solver, factory.small(spec, clocks), limit, compilation.clock)
         emit(msgspec.structs.replace(warm, sources=factory.registry.sources()))
-        if self.only_compile:
+        if self.only_warm_up:
             emit(messages.RunResult(Claims()))
             return
         problem, path = factory.problem(spec.first), factory.path(spec, clocks) if spec.path else None

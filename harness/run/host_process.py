@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
-import math
 import os
 import signal
 import socket
@@ -30,11 +29,10 @@ from typing import Any
 
 import msgspec
 
-from harness.run import allowed
 from harness.run.channel import BrokenStream, Busy, Channel
 from harness.run.descendants import at_parents_end, sweep
 from harness.support.files import user_cache, writable_folder
-from harness.support.processes import account, continue_if_stopped, is_alive, living, signal_to
+from harness.support.processes import continue_if_stopped, is_alive, living, signal_to
 
 _SPARE_TEMPLATES = 2  # templates of the latest environments, which live though nothing forked from them does
 _ANSWER_SECONDS = 300.0  # seconds until a template answers; the first time when all is imported, and once compiled
@@ -42,7 +40,6 @@ _ROUND_SECONDS = 0.002  # seconds between two looks at a process that is to end
 _CLOSE_SECONDS = 1.5  # seconds that a process may take to end when its socket is closed
 _LATE_SECONDS = 0.5  # seconds that a message may be late
 _POLL_SECONDS = 0.2  # seconds between two looks at a process that says nothing, and at the event that stops the waiting
-_WORK_SECONDS = 2.0  # seconds in which a process that works uses some CPU time, on a busy machine too
 _SEND_SECONDS = 60.0  # seconds in which a process reads what it is sent: at once, or when it has started
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "BLIS_NUM_THREADS")
 # classes that say where numba's cache is; numba's own ones serve functions that are in no file
@@ -94,10 +91,9 @@ class WorkerDied(Exception):
 
     running : the run had begun
     was_stopped : it was stopped from outside
-    is_silent : it gave no sign of life for long, and could have taken longer
     """
 
-    running = was_stopped = is_silent = False
+    running = was_stopped = False
 
 
 class Late(WorkerDied):
@@ -119,9 +115,8 @@ class Process:
     Attributes
     ----------
     running : the run of the last request has begun
-    compiling : it compiles
+    is_warming_up : it runs a warm-up, and may compile
     was_stopped : it was stopped from outside during the last request, and continued
-    has_answered : it has answered a request, and so has started
     """
 
     def __init__(
@@ -141,61 +136,46 @@ class Process:
             self.process = self.process or start(module, theirs, environment, self.errors, python)
         if cores is not None:
             os.sched_setaffinity(self.process.pid, cores)
-        self.running = self.compiling = self.was_stopped = self.has_answered = False
+        self.running = self.is_warming_up = self.was_stopped = False
 
-    def ask(self, request: Any, seconds: float, most: float = math.inf) -> Any:
-        """Send a request and return the answer, which comes in so many seconds, or as many as the process says meanwhile.
-
-        most : seconds in which the answer comes whatever the process says. A process that has such a bound is not late
-            while it uses CPU time: compiled code may keep it from saying anything
+    def ask(self, request: Any, seconds: float) -> Any:
+        """Send a request and return the answer, which is due in so many seconds, or as many as the process says meanwhile.
 
         Raises
         ------
-        Late : it did not say anything in time, or was stopped, and had to be killed.
+        Late : no message came in time, and the process was killed.
         WorkerDied : it ended before it answered, or sent what is no message.
         """
-        self.running = self.compiling = self.was_stopped = False
-        since, cpu_seconds = monotonic(), 0.0
-        if most < math.inf and self.has_answered:
-            seconds = min(seconds, allowed.SILENT_SECONDS)
-        deadline, latest = since + seconds + _LATE_SECONDS, since + most + _LATE_SECONDS
+        self.running = self.is_warming_up = self.was_stopped = False
+        since = monotonic()
+        deadline = since + seconds + _LATE_SECONDS
         try:
             self.channel.send(request)
             while (answer := self._message()) is None or isinstance(answer, Busy):
-                now = monotonic()
                 if answer is not None:
-                    self.running, self.compiling = answer.running, answer.compiling
-                    since, deadline, cpu_seconds = now, now + answer.seconds + _LATE_SECONDS, self._cpu_seconds()
-                elif now > min(deadline, latest):
-                    before, cpu_seconds = cpu_seconds, self._cpu_seconds()
-                    if now > latest or most == math.inf or cpu_seconds <= before:
-                        raise TimeoutError
-                    deadline = now + _WORK_SECONDS
+                    self.running, self.is_warming_up, since = answer.running, not answer.running, monotonic()
+                    deadline = since + answer.seconds + _LATE_SECONDS
+                elif monotonic() > deadline:
+                    raise TimeoutError
         except TimeoutError as error:
             self.kill()
-            late = Late(f"nothing was heard for {monotonic() - since:.1f} s, and it was killed")
-            late.is_silent = monotonic() < latest
-            raise late from error
+            raise Late(f"no message came for {monotonic() - since:.1f} s, and it was killed") from error
         except (BrokenStream, InterruptedError) as error:
             raise WorkerDied(str(error)) from error
         except OSError:  # the process ended
             raise WorkerDied(self._epitaph()) from None
-        self.compiling, self.has_answered = False, True
+        self.is_warming_up = False
         return answer
 
     def _message(self) -> Any:
-        """Return the next message; None if none comes for a while. A process that is stopped is continued once."""
+        """Return the next message; None if none comes for a while. A process that is stopped is continued."""
         if self.stop.is_set():
             raise InterruptedError("stopped")
         try:
             return self.channel.receive(_POLL_SECONDS)
         except TimeoutError:
-            self.was_stopped = self.was_stopped or continue_if_stopped(self.process.pid)
+            self.was_stopped |= continue_if_stopped(self.process.pid)
             return None
-
-    def _cpu_seconds(self) -> float:
-        process = account(self.process.pid)
-        return 0.0 if process is None else process.cpu_seconds
 
     def _epitaph(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -247,13 +247,13 @@ class Compiling(_Part, frozen=True):
 class Warm(_Part, frozen=True):
     """The warm-up is over.
 
-    modules : that it imported, in their order: name -> file
+    complete : it raised nothing
     sources : of the plugins used so far, for a run that does not end by itself
     """
 
     seconds: Seconds
+    complete: bool = False
     sources: dict[str, str] = {}
-    modules: dict[str, str] = {}
 
 
 class ClockStarted(_Part, frozen=True):
