@@ -28,7 +28,7 @@ from harness.problems.problem import Problem
 from harness.problems.summary import ProblemSummary
 from harness.run import allowed, messages
 from harness.run.dependencies import CodeWatch
-from harness.run.messages import Emit, Model
+from harness.run.messages import Emit, Model, Phase, PhaseBegan
 from harness.run.problem_factory import ProblemFactory
 from harness.run.record import MEASURED_AGAIN, Claims
 from harness.run.target_server import TargetClient, TargetServer
@@ -97,7 +97,7 @@ class ChildRun:
         problem, path = factory.problem(spec.first), factory.path(spec, clocks) if spec.path else None
         claims, model = self._measure(problem, path, emit)
         if self._is_short(claims):
-            emit(messages.FitRepeated())
+            emit(PhaseBegan(Phase.REPEAT))
             self._repeat(claims, model)
         limit_memory(None)  # what is left is the host's own work
         claims.sources = factory.registry.sources()
@@ -109,7 +109,7 @@ class ChildRun:
         """Drive the solver; return the claims of its process, and the model. Never raises for a fault of the solver.
 
         path : the problems to go through, in the place of ``problem``
-        emit : called with `ClockStarted`, and with every `Point`, a trace point or a finished cell, outside the clock
+        emit : called as the fit begins and ends, and with every `Point`, a trace point or a finished cell, outside the clock
         """
         spec, solver, compilation = self.spec, self.solver, self.compilation
         faults: list[str] = []
@@ -122,7 +122,7 @@ class ChildRun:
         before, model = _checksums(problem, plain, path), b""
         switches, compiled = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw, compilation.seconds
         reset_peak_memory()
-        emit(messages.ClockStarted())
+        emit(PhaseBegan(Phase.FIT))
         clocks = _Clocks(compilation, self.factory.client, spec.limits.time_limit, spec.threads)
         try:
             if path is None:
@@ -276,7 +276,7 @@ def _drive(run: ChildRun, problem: Problem, plain: Problem, clocks: _Clocks, emi
 
     return drive(
         run.solver, problem, np.random.default_rng(run.spec.seed), run.spec.limits, TracePlan(),
-        plain=plain, bound=run.bound, observer=observe, stopped=lambda: emit(messages.ModelCopied()), clocks=clocks,
+        plain=plain, bound=run.bound, observer=observe, stopped=lambda: emit(PhaseBegan(Phase.END)), clocks=clocks,
     )  # fmt: skip
 
 
@@ -301,7 +301,7 @@ def _drive_path(spec: RunSpec, solver: Solver, path: SolutionPath, clocks: _Cloc
         emit(messages.FinishedCell(cell.cell.index, claims, shared.seconds, shared.cpu_seconds, beside, model))
         claims.info = None
         finished.append(claims)
-    emit(messages.ModelCopied())
+    emit(PhaseBegan(Phase.END))
     total = _path_ending(spec.limits, finished, len(path.cells), stopped_by)
     total.fit_seconds = seconds + path.shared.seconds
     total.cpu_seconds = cpu_seconds + path.shared.cpu_seconds

@@ -217,7 +217,7 @@ def _with_model(record: Record, spec: RunSpec, model: bytes, queried: Sequence[i
         fault = f"its model of {len(model) / 1e6:,.0f} MB is not kept; at most {_MODEL_BYTES / 1e6:,.0f} MB are"
         record["faults"] = [*(record.get("faults") or []), fault]
     elif spec.keep_model and model and record.measured:
-        record[MODEL] = encode(ToCertify(model, queried=list(queried)))
+        record[MODEL] = encode(ToCertify(model, queried=list(queried), seed=spec.seed))
         record["model_sha256"] = sha256_of(record[MODEL])
     return record
 

@@ -185,7 +185,7 @@ class Verifier:
         count, wrong = _differences(record, figures, run.ties / min(filter(None, parts)))
         if not count and not wrong:
             raise _NotVerifiable("the record has no figure that can be computed again")
-        differences += [*wrong, *_contradictions(record), *self._beyond_study(record)]
+        differences += [*wrong, *_contradictions(record, solved.seed), *self._beyond_study(record)]
         if bound is not None:
             proven, unverified = self._proven(record, bound)
             return count, [*differences, *proven], unverified
@@ -229,11 +229,9 @@ class Verifier:
             yield f"the study has SHA-256 {actual[:12]}, recorded {sha256[:12]}"
             return
         study = json.loads(content)
-        solver, seeds = [record.get("plugin"), record.get("solver")], study.get("seeds", [0])
+        solver = [record.get("plugin"), record.get("solver")]
         if solver not in [each[:2] for each in study["solvers"]]:
             yield f"solver {'/'.join(map(str, solver))}, which is not in its study"
-        if record.get("seed") not in seeds:
-            yield f"seed {record.get('seed')}, which is not in its study"
         for name in (each.name for each in fields(Limits)):
             if record.get(name) != (limit := study.get("limits", {}).get(name)):
                 yield f"{' '.join(name.split('_'))} {record.get(name)}, and {limit} in its study"
@@ -355,8 +353,10 @@ def _differences(record: Record, certified: CertifiedFigures, ties: float) -> tu
     return sum(recorded is not None for _, _, recorded, _ in compared), wrong
 
 
-def _contradictions(record: Record) -> Iterator[str]:
-    """Yield which fields of a row on its solver contradict each other."""
+def _contradictions(record: Record, seed: int | None) -> Iterator[str]:
+    """Yield which fields of a row on its solver contradict each other, or the seed that was stored with the model."""
+    if seed not in (None, record.get("seed")):
+        yield f"seed {record.get('seed')}, and the model is of seed {seed}"
     plugin, solver, label = (str(record.get(name)) for name in ("plugin", "solver", "label"))
     sources, code = record.get("sources") or {}, record.get("code_sha256")
     if sources and code is not None and sources.get(plugin) != code:

@@ -27,6 +27,7 @@ from harness.run.channel import Busy, Channel
 from harness.run.child import ChildRun, failure_claims
 from harness.run.dependencies import CodeWatch, code_of
 from harness.run.descendants import Descendants, Folder
+from harness.run.messages import Phase
 from harness.run.problem_factory import ProblemFactory
 from harness.run.target_server import TargetServer
 from harness.run.warm_up import State, WarmUp, layout, warm_up
@@ -150,7 +151,7 @@ class Worker:
             self.channel.send(messages.RunResult(claims))
             return
         observed = self._run_child(run)
-        if observed.phase == "warm-up" and not observed.is_sent and run.warm_up.state is not State.FAILED:
+        if observed.phase is Phase.WARM_UP and not observed.is_sent and run.warm_up.state is not State.FAILED:
             # what it does on a few points need not happen in the measured run
             run.warm_up.state = State.FAILED
             self.folder.new()
