@@ -92,7 +92,8 @@ class ChildRun:
             warm = warm_up(self.solver, factory.small(spec, clocks), limit, compilation.clock)
         emit(msgspec.structs.replace(warm, sources=factory.registry.sources()))
         if self.only_warm_up:
-            emit(messages.RunResult(Claims()))
+            undeclared = self.code.undeclared(spec.depends_on, factory.registry)
+            emit(messages.RunResult(Claims(undeclared=undeclared)))
             return
         problem, path = factory.problem(spec.first), factory.path(spec, clocks) if spec.path else None
         claims, model = self._measure(problem, path, emit)

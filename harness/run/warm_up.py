@@ -7,7 +7,7 @@ solver and layout of data, in one of these states:
 NEW     nothing is known: a child of the worker tries it, and what it compiles is on the disk
 SAFE    a child got through it: the worker itself may run it
 WARM    the worker ran it: its children have the machine code in memory
-UNSAFE  it raised, left something behind or ended a child: the worker does not run it
+UNSAFE  it raised, left something behind, used code that nobody declared or ended a child: the worker does not run it
 FAILED  it ended the child of a run, or was not over in time: runs are measured without it
 
 Machine code on the disk outlives the worker, and so does SAFE: a mark beside the machine code names it.

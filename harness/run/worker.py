@@ -38,6 +38,7 @@ from harness.support.processes import count_threads, living
 if TYPE_CHECKING:
     from harness.registry.discovery import Registry
     from harness.run.messages import RunSpec
+    from harness.run.record import Claims
 
 _BUSY_SECONDS = 2.0  # seconds before the next message is due at which a run that goes on sends one
 _END_SECONDS = 10.0  # seconds that the host may need, after a phase, to end a run's processes and to send the result
@@ -116,7 +117,7 @@ class Worker:
             limit, before = spec.limits.time_limit, (count_threads(), living(os.getpid()))
             self._until = 0.0
             self._busy(monotonic() + allowed.preparation(limit), running=False)
-            with self.folder.entered():
+            with self.folder.entered(), self.code.ignored():
                 small = self.factory.small(spec.first)
                 progress.seconds = warm_up(run.solver, small, limit, self.compilation.clock).seconds
             progress.state = State.WARM
@@ -127,9 +128,10 @@ class Worker:
         """Run the solver's warm-up in a child, which compiles it; return what is known of it then."""
         self.folder.new()
         observed = self._run_child(replace(run, only_warm_up=True))
-        warm = observed.warm or messages.Warm(0.0)
+        warm, claims = observed.warm or messages.Warm(0.0), outcome_claims(observed)
         run.warm_up.unreported_seconds = warm.seconds
-        return State.SAFE if warm.complete and outcome_claims(observed).status is None else State.UNSAFE
+        is_safe = warm.complete and claims.status is None and not self._undeclared(run, claims)
+        return State.SAFE if is_safe else State.UNSAFE
 
     def _changes(self) -> str:
         """Return in words what was done to this process since a run was planned; a child may change itself."""
@@ -182,13 +184,17 @@ class Worker:
         """Send the outcome of a run."""
         observed.disturbance = observed.disturbance or self._changes()
         claims = outcome_claims(observed)
-        used = {*(claims.undeclared or ())}.union(*starmap(code_of, self.descendants.commands.values()))
-        claims.undeclared = self.code.undeclared(run.spec.depends_on, self.factory.registry, used) or None
+        claims.undeclared = self._undeclared(run, claims) or None
         if observed.warm is not None:
             seconds = run.warm_up.reported_seconds(observed.warm.seconds)
             claims.compile_seconds = seconds + (claims.compile_seconds or 0.0)
         self.channel.send(messages.RunResult(claims, observed.to_certify))
         observed.is_sent = True
+
+    def _undeclared(self, run: ChildRun, claims: Claims) -> list[str]:
+        """Return the paths of code that the processes of a run used and that nobody declared."""
+        used = {*(claims.undeclared or ())}.union(*starmap(code_of, self.descendants.commands.values()))
+        return self.code.undeclared(run.spec.depends_on, self.factory.registry, used)
 
     def _busy(self, deadline: float, *, running: bool) -> None:
         """Say by when the next message comes, once the time that was said is nearly over; ``deadline`` : of what goes on."""
