@@ -64,7 +64,7 @@ class ChildRun:
     compilation, code : the watches over the compiler and over code that a plugin uses, which the worker installed
     largest : most bytes of a message of the child
     only_warm_up : whether the child ends behind the warm-up
-    yields : of the first fit; 0 of a path
+    counts : yields, iterations and kernel evaluations of the first fit; empty of a path
     bound : a certified dual value of the problem, for models that have none
     """
 
@@ -77,7 +77,7 @@ class ChildRun:
     warm_up: WarmUp
     largest: int
     only_warm_up: bool = False
-    yields: int = 0
+    counts: tuple[int | None, ...] = ()
     bound: DualBound | None = None
 
     def body(self, emit: Emit, receive: messages.Receive) -> None:
@@ -128,7 +128,7 @@ class ChildRun:
         try:
             if path is None:
                 outcome = _drive(self, problem, plain, clocks, emit)
-                claims, self.yields = _claims(outcome), outcome.yields
+                claims, self.counts = _claims(outcome), self._counts(outcome, problem)
                 _add_counts(claims, solver, problem.kernel.counter)
                 form = "dual_coef" if outcome.model is None else outcome.model.form
                 if form != solver.model_form:
@@ -166,7 +166,7 @@ class ChildRun:
         limit = self.spec.limits.memory_limit or math.inf
         others = resource.getrusage(resource.RUSAGE_CHILDREN)
         return (
-            self.yields > 0
+            any(self.counts)
             and claims.status in _REPEATABLE
             and claims.stopped_by is not StoppedBy.TIME
             and not self.spec.queries_targets
@@ -182,7 +182,7 @@ class ChildRun:
         A solver whose later fits are not the first one's remembers that one: its run is invalid.
         """
         spec, solver, seconds, cpu_seconds = self.spec, self.solver, list[float](), list[float]()
-        limits = Limits(time_limit=spec.limits.time_limit, iteration_limit=self.yields)
+        limits = Limits(time_limit=spec.limits.time_limit, iteration_limit=self.counts[0])
         try:
             until = monotonic() + _SHORT_SECONDS  # to state the problem and to close a solver take time too
             while sum(seconds) < _REPEATED_SECONDS and len(seconds) < _MOST_REPEATED and monotonic() < until:
@@ -193,10 +193,15 @@ class ChildRun:
                 outcome = drive(solver, problem, rng, limits, plain=plain, clocks=clocks)
                 if outcome.stopped_by is StoppedBy.TIME:
                     break
-                if difference := self._difference(claims, model, outcome, problem):
+                counts, is_same = (
+                    self._counts(outcome, problem),
+                    spec.threads > 1,
+                )  # their sums may differ in the last digits
+                if counts != self.counts or not (is_same or _packed_model(outcome, problem) == model):
                     claims.status, claims.stopped_by = Status.INVALID, StoppedBy.FAULT
                     claims.reason = (
-                        f"a later fit of the same problem {difference}: solver '{solver.name}' remembers the first one, or its "
+                        f"a later fit of the same problem has another model or other counts of yields, iterations and kernel "
+                        f"evaluations ({counts}, before {self.counts}): solver '{solver.name}' remembers the first fit, or its "
                         "random numbers are not those of rng"
                     )
                     return
@@ -211,21 +216,9 @@ class ChildRun:
             claims.steady_fit_seconds, claims.steady_cpu_seconds = median(seconds), median(cpu_seconds)
             claims.fits = 1 + len(seconds)
 
-    def _difference(self, claims: Claims, model: bytes, outcome: Outcome, problem: Problem) -> str:
-        """Return in what a later fit differs from the first one; empty if in nothing.
-
-        Sums of several threads may differ in their last digits, so their models are not compared.
-        """
-        counts = {
-            "yields": (self.yields, outcome.yields),
-            "iterations": (claims.iterations, outcome.iterations),
-            "kernel evaluations": (claims.kernel_evaluations, problem.kernel.counter.evaluations),
-        }
-        for name, (first, later) in counts.items():
-            if first is not None and first != later:
-                return f"took {later:,} {name}, the first one {first:,}"
-        same = self.spec.threads > 1 or _packed_model(outcome, problem) == model
-        return "" if same else "has another model"
+    def _counts(self, outcome: Outcome, problem: Problem) -> tuple[int | None, ...]:
+        evaluations = problem.kernel.counter.evaluations if self.solver.observable else None
+        return outcome.yields, outcome.iterations, evaluations
 
 
 def limit_memory(limit: int | None) -> None:

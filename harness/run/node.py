@@ -124,7 +124,7 @@ def run_task(task: bytes, node: str = "") -> bytes:
         bounds = DualBounds(_registry(_code(request)), request.bounds)
         for spec in specs:
             records.append(pool.run(spec, reading[spec.data_key], bounds.of_run(spec)))
-            bounds.note(Record({**spec.as_dict(), **records[-1]}))
+            bounds.note_run(spec, records[-1])
     rows = [[dict(row) for row in (record, *record.cells)] for record in records]
     return frame(msgspec.structs.replace(answer, rows=rows))
 

@@ -111,7 +111,7 @@ class Verifier:
         self._factory = ProblemFactory(registry)
         self._data: tuple[str, str] = "", ""  # data key of the last data set, and its SHA-256
         self._bounds = DualBounds(registry)
-        self._duals: dict[str, dict[str, DualBound]] = {}  # key of a problem -> whose -> best dual value, computed here
+        self._proven = set[str]()  # runs whose dual value was computed here, as a record names them
         releases = {plugin.distribution or name: plugin.version for name, plugin in registry.plugins.items()}
         self._versions = {name: version for name, version in {**releases, **versions()}.items() if version}
 
@@ -187,37 +187,33 @@ class Verifier:
             raise _NotVerifiable("the record has no figure that can be computed again")
         differences += [*wrong, *_contradictions(record, solved.seed), *self._beyond_study(record)]
         if bound is not None:
-            proven, unverified = self._proven(record, bound)
-            return count, [*differences, *proven], unverified
+            wrong, unverified = self._dual_differences(record, bound)
+            return count, [*differences, *wrong], unverified
         if not differences:
             self._keep_dual(record, figures)
         return count, differences, ""
 
     def _keep_dual(self, record: Record, figures: CertifiedFigures) -> None:
         """Keep the dual value of a row that agrees, for the rows of the same problem that use one."""
-        formulation = self.registry.formulations[record["formulation"]]
         # the value as it is, without what rounding may have added: that differs from machine to machine
         here = {**msgspec.structs.asdict(figures), "status": record["status"], "gap_rounding": 0.0}
-        duals = self._duals.setdefault(self._bounds.key_of(record), {})
-        better = max if formulation.bounded_from == "below" else min
-        for dual in certified_duals(Record({**record, **here}), formulation) if formulation.bounded_from else ():
-            duals[dual.of] = better(duals.get(dual.of, dual), dual, key=lambda each: each.value)
+        agreed, formulation = Record({**record, **here}), self.registry.formulations[record["formulation"]]
+        self._bounds.note(agreed)
+        if formulation.bounded_from:
+            self._proven.update(dual.of for dual in certified_duals(agreed, formulation))
 
-    def _proven(self, record: Record, bound: DualBound) -> tuple[list[str], str]:
+    def _dual_differences(self, record: Record, bound: DualBound) -> tuple[list[str], str]:
         """Return how the dual value that a row uses contradicts the rows of its problem, and whether none of them shows it.
 
         bound : the dual value that was recorded
         """
         formulation = self.registry.formulations[record["formulation"]]
-        duals = self._duals.get(self._bounds.key_of(record), {})
-        given, primal = record.get("suboptimality"), record.get("primal")
-        distances = {of: dual.suboptimality(formulation, primal) for of, dual in duals.items()}
-        known = {of: distance for of, distance in distances.items() if distance is not None}
-        best = min(known, key=known.__getitem__, default="")
-        if not is_number(given) or (best and given >= known[best] - _UNSTATED):
+        best, given = self._bounds.of(record), record.get("suboptimality")
+        distance = None if best is None else best.suboptimality(formulation, record.get("primal"))
+        if not is_number(given) or (distance is not None and given >= distance - _UNSTATED):
             return [], ""
-        if bound.of in known:
-            return [f"suboptimality {_numbers(known[best], given)}, with the dual value of {best}"], ""
+        if best is not None and bound.of in self._proven:
+            return [f"suboptimality {_numbers(distance, given)}, with the dual value of {best.of}"], ""
         return [], f"the dual value of {bound.of} is not verified"
 
     def _beyond_study(self, record: Record) -> Iterator[str]:
