@@ -248,7 +248,7 @@ class Compiling(_Part, frozen=True):
 class Warm(_Part, frozen=True):
     """The warm-up is over.
 
-    complete : it raised nothing
+    complete : it raised nothing and left no threads
     sources : of the plugins used so far, for a run that does not end by itself
     """
 

@@ -204,33 +204,27 @@ def block_numbers(specs: Sequence[RunSpec], study: Study) -> list[int]:
 
 
 class Turns:
-    """The order of runs where some lack a dual for their target gap: in a block, which is of one formulation here, they are last.
-
-    makers : block that has such runs -> its runs that make a dual
-    """
+    """The order of runs where some lack a dual for their target gap: in a block, which is of one formulation here, they are last."""
 
     def __init__(self, specs: Sequence[RunSpec], study: Study, registry: Registry) -> None:
-        self._blocks = list[tuple[int, str]]()
-        self.makers = dict[tuple[int, str], set[int]]()
         wanting = enumerate(specs) if study.limits.target_gap is not None else ()
         self._lacking = {index for index, spec in wanting if lacks_dual(spec, registry)}
-        if self._lacking:
-            self._blocks = list(zip(block_numbers(specs, study), (spec.formulation for spec in specs), strict=True))
-            self.makers = {self._blocks[index]: set() for index in self._lacking}
-            for index, spec in enumerate(specs):
-                if self._blocks[index] in self.makers and makes_dual(spec, registry):
-                    self.makers[self._blocks[index]].add(index)
+        numbers = block_numbers(specs, study) if self._lacking else [0] * len(specs)
+        self._blocks = [(number, spec.formulation) for number, spec in zip(numbers, specs, strict=True)]
+        self._with_lacking = {self._blocks[index] for index in self._lacking}
+        candidates = zip(self._blocks, specs, strict=True)
+        self._with_dual = {of for of, spec in candidates if of in self._with_lacking and makes_dual(spec, registry)}
 
     def gets_dual(self, index: int) -> bool:
         """Return whether a run lacks a dual that another run of its block makes."""
-        return index in self._lacking and bool(self.makers[self._blocks[index]])
+        return index in self._lacking and self._blocks[index] in self._with_dual
 
     def groups(self, indices: Iterable[int]) -> list[list[int]]:
         """Return runs in their order, each by itself; those of a block where some lack a dual together, these last."""
         groups: dict[object, list[int]] = {}
         for index in indices:
-            is_together = bool(self._lacking) and self._blocks[index] in self.makers
-            groups.setdefault(self._blocks[index] if is_together else index, []).append(index)
+            block = self._blocks[index]
+            groups.setdefault(block if block in self._with_lacking else index, []).append(index)
         return [sorted(group, key=self._lacking.__contains__) for group in groups.values()]
 
 

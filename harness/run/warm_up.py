@@ -32,6 +32,7 @@ from harness.problems.problem import Problem
 from harness.run.messages import Warm
 from harness.solver.path import SolutionPath
 from harness.support.errors import UsageError
+from harness.support.processes import count_threads
 
 if TYPE_CHECKING:
     from harness.solver.protocol import Solver
@@ -118,12 +119,12 @@ def warm_up(
     limit: float | None = None,
     clock: Callable[[], float] = perf_counter,
 ) -> Warm:
-    """Run the solver's warm-ups on a small problem or path; return the seconds, and whether they raised nothing.
+    """Run the solver's warm-ups on a small problem or path; return the seconds, and whether they raised and left nothing.
 
     A fault of the solver shows in the measured run, not here. No warm-up begins, and none that yields goes on, when
     ``limit`` seconds are over by the ``clock``.
     """
-    began, clock_began, complete = perf_counter(), clock(), False
+    began, clock_began, threads, complete = perf_counter(), clock(), count_threads(), False
     most = min(_SECONDS, limit or _SECONDS)
     if small is None:
         return Warm(0.0)
@@ -139,5 +140,5 @@ def warm_up(
                 limits = Limits(time_limit=left, iteration_limit=_YIELDS)
                 part = _unqueried(small) if small.queries_targets else small
                 drive(each, part, np.random.default_rng(0), limits, clocks=Clocks(clock))
-        complete = True
+        complete = count_threads() == threads  # a child that is forked later would lack them
     return Warm(perf_counter() - began, complete)
