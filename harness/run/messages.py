@@ -257,8 +257,8 @@ class Warm(_Part, frozen=True):
     sources: dict[str, str] = {}
 
 
-class Phase(enum.StrEnum):
-    """What a child does; it says so as each begins but the first two."""
+class Phase(enum.IntEnum):
+    """What a child does, in this order; it says so as each begins but the first two."""
 
     WARM_UP = enum.auto()
     START = enum.auto()  # imports and ``skip()``

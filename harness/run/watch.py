@@ -220,6 +220,8 @@ class Observed:
                 self.server.serve(message, channel)
 
     def _enter(self, phase: Phase) -> None:
+        if phase <= self.phase:  # no phase begins twice, whatever the child says
+            return
         self.end_fit()
         self.sample(memory=phase is Phase.REPEAT)
         if phase is Phase.FIT:

@@ -65,7 +65,6 @@ class Worker:
     def serve(self) -> None:
         """Answer requests one after another."""
         for request in self.channel:
-            self._until = 0.0
             if isinstance(request, messages.Prepare):
                 with contextlib.suppress(Exception):  # the run itself will say what is wrong
                     self._plan(request.spec, warm_worker=True)
@@ -114,14 +113,14 @@ class Worker:
                 with contextlib.suppress(OSError):
                     mark.touch()
         if progress.state is State.SAFE and in_worker:
-            limit, before = spec.limits.time_limit, (count_threads(), living(os.getpid()))
+            limit, threads, before = spec.limits.time_limit, count_threads(), {*living(os.getpid())}
             self._until = 0.0
             self._busy(monotonic() + allowed.preparation(limit), running=False)
             with self.folder.entered(), self.code.ignored():
                 small = self.factory.small(spec.first)
                 progress.seconds = warm_up(run.solver, small, limit, self.compilation.clock).seconds
             progress.state = State.WARM
-            if (count_threads(), living(os.getpid())) != before:
+            if count_threads() > threads or not before.issuperset(living(os.getpid())):
                 sys.exit(0)  # the driver starts a new worker
 
     def _try_warm_up(self, run: ChildRun) -> State:
@@ -164,6 +163,7 @@ class Worker:
 
     def _run_child(self, run: ChildRun, *faults: str) -> Observed:
         """Measure a run in a child; return what was observed of it."""
+        self._until = 0.0
         self.descendants.begin()
         gc.collect()
         gc.freeze()  # keeps the collector from touching, and so copying, the parent's pages

@@ -58,6 +58,7 @@ def test_nothing_a_child_says_makes_a_phase_longer_than_its_bound():
         (30.0, (Warm(1.0),), {}),
         (30.0, (Compiling(True), Compiling(True), Compiling(False)), {}),
         (LIMIT + 2.0, (*fit, PhaseBegan(Phase.END)), {}),
+        (LIMIT + 2.0, (*fit, PhaseBegan(Phase.END), PhaseBegan(Phase.FIT), Warm(0.0)), {}),
         (30.0, (Compiling(True),), {"seconds": 80.0}),
         (30.0 + 90.0 - 1000.0, (Compiling(True),), {"seconds": 1000.0}),
         (LIMIT + 1.5 - 100.0, (*fit, Compiling(True)), {"seconds": 100.0}),
