@@ -411,7 +411,7 @@ class Certifier:
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
-        self.benches: dict[tuple[str, ...], ProblemFactory] = {}
+        self.factories: dict[tuple[str, ...], ProblemFactory] = {}
         self.installed: Registry | None = None
         share_registry(self._installed)
 
@@ -420,7 +420,7 @@ class Certifier:
         for request in self.channel:
             if isinstance(request, messages.Prepare):
                 with contextlib.suppress(Exception):  # a run will say what is wrong
-                    self._bench(request.spec).problem(request.spec.first)
+                    self._factory(request.spec).problem(request.spec.first)
                 self.channel.send(messages.Prepared())
             else:
                 self.channel.send(self._answer(request))
@@ -430,30 +430,30 @@ class Certifier:
         self.installed = load_registry()
         return self.installed
 
-    def _bench(self, spec: messages.RunSpec) -> ProblemFactory:
-        """Return the workbench over the plugins that the run's certificate needs, and no others."""
-        if spec.trusted not in self.benches:
+    def _factory(self, spec: messages.RunSpec) -> ProblemFactory:
+        """Return the problem factory with the plugins that the run's certificate needs, and no others."""
+        if spec.trusted not in self.factories:
             from threadpoolctl import threadpool_limits
 
-            self.benches.clear()  # their data are those of other runs
-            self.benches[spec.trusted] = ProblemFactory(load_registry(spec.plugin_paths, only=spec.trusted))
+            self.factories.clear()  # their data are those of other runs
+            self.factories[spec.trusted] = ProblemFactory(load_registry(spec.plugin_paths, only=spec.trusted))
             threadpool_limits(spec.threads)
-        return self.benches[spec.trusted]
+        return self.factories[spec.trusted]
 
     def _answer(self, request: messages.Certify) -> messages.Certified:
         spec, solved, cells = request.spec, request.solved, list[CertifiedFigures]()
         try:
-            bench = self._bench(spec)
-            registries = [registry for registry in (self.installed, bench.registry) if registry is not None]
+            factory = self._factory(spec)
+            registries = [registry for registry in (self.installed, factory.registry) if registry is not None]
             for registry in registries:
                 registry.used.clear()
-            run = RunCertifier(spec, bench.dataset(spec), bench.registry, request.bound)
+            run = RunCertifier(spec, factory.dataset(spec), factory.registry, request.bound)
             if solved.model or solved.kernel_sample is not None:  # a run that was killed has neither
-                check_same_values(spec.kernel, bench.kernel_sample(spec), solved.kernel_sample)
+                check_same_values(spec.kernel, factory.kernel_sample(spec), solved.kernel_sample)
             if spec.path is None:
-                figures = run.single(bench.problem(spec), solved)
+                figures = run.single(factory.problem(spec), solved)
             else:
-                figures, cells = CertifiedFigures(), run.cells(bench.path(spec), solved.cells)
+                figures, cells = CertifiedFigures(), run.cells(factory.path(spec), solved.cells)
             figures.faults = [*dict.fromkeys(run.faults)]
             figures.sources = {name: sha for registry in registries for name, sha in registry.sources().items()}
         except InvalidKernel as error:

@@ -204,8 +204,8 @@ class Driver:
 
     def _stored_on(self, machine_id: str) -> dict[int, Record]:
         """Return the records that stand for runs on a class of machines, by index."""
-        found = {index: self._known(index, machine_id) for index in range(len(self.specs))}
-        return {index: record for index, record in found.items() if record is not None}
+        records = {index: self._known(index, machine_id) for index in range(len(self.specs))}
+        return {index: record for index, record in records.items() if record is not None}
 
     def _stored(self, store: StoreReader, index: int, machine_id: str) -> Record | None:
         """Return the record that stands for a run on a class of machines; None if there is none."""

@@ -59,8 +59,8 @@ class EnvironmentFingerprint(msgspec.Struct, frozen=True):
         present = {name: registry.plugins[name] for name in plugins if name in registry.plugins}
         codes = {name: plugin.fingerprint + plugin.version for name, plugin in present.items()}
         libraries = functools.reduce(dict.__or__, map(own_versions, requires), dict(versions()))
-        found = {name: each["sha256"] + each["version"] for name, each in look_up(programs).items()}
-        return cls(host_code(), libraries, codes, found)
+        contents = {name: each["sha256"] + each["version"] for name, each in look_up(programs).items()}
+        return cls(host_code(), libraries, codes, contents)
 
     def difference(self, node: EnvironmentFingerprint) -> str:
         """Return in what a node differs, the end of a sentence; empty if it does not."""

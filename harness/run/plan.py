@@ -323,9 +323,9 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
         except PluginError as error:
             yield replace(configured, broken_reason=str(error))
             continue
-        found = look_up(commands)
-        configured = replace(configured, depends_on=found)
-        if lost := [command for command in commands if command not in found]:
+        facts = look_up(commands)
+        configured = replace(configured, depends_on=facts)
+        if lost := [command for command in commands if command not in facts]:
             reason = f"{solver.name} needs {', '.join(lost)}: not on PATH, or no such file. Install it, or change a parameter."
             configured = replace(configured, skip_reason=configured.skip_reason or reason)
         problems = _formulations(solver, study, registry, dataset.task)

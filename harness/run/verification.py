@@ -169,8 +169,8 @@ class Verifier:
         if (content := self.bundle.model(sha256)) is None:
             raise _NotVerifiable("its model is not in the bundle")
         differences = []
-        if (found := sha256_of(content)) != sha256:
-            differences.append(f"the model has SHA-256 {found[:12]}, recorded {sha256[:12]}")
+        if (actual := sha256_of(content)) != sha256:
+            differences.append(f"the model has SHA-256 {actual[:12]}, recorded {sha256[:12]}")
         try:
             solved = decode(content, messages.ToCertify)
             value, of = record.get("best_dual"), str(record.get("best_dual_of"))
