@@ -45,7 +45,7 @@ _PIPE_BYTES = 1 << 16  # bytes that a pipe holds
 _CHANNEL = 200  # descriptor of a child's channel, above those that a solver's stray writes and double closes hit
 _AT_LIMIT_SHARE = 0.8  # fraction of the memory limit from which on a run that failed is taken to have been refused more
 _OUT_OF_MEMORY = re.compile(
-    r"^(?:.*\bMemoryError\b.*|.*std::bad_alloc.*|(?:.*: )?(?:Cannot allocate memory|[Oo]ut of memory)\.?)$",
+    r"^(?:.*MemoryError\b.*|.*std::bad_alloc.*|(?:.*: )?(?:Cannot allocate memory|[Oo]ut of memory)\.?)$",
     re.MULTILINE,
 )  # what a process writes at its end whose allocation was refused
 _PHASES: dict[Phase, tuple[Callable[[float | None], float], str]] = {
