@@ -32,8 +32,10 @@ from harness.solver.path import Grid
 from harness.solver.protocol import Solver
 from harness.support import parameters, selection
 from harness.support.errors import PluginError, UsageError
+from harness.support.machine import machine
 
 _MOST_RUNS = 1_000_000  # runs of a study without --yes
+_RUN_BYTES = 8_000  # bytes of the driver's memory for a run: its plan and key, 600, its record without a trace, 6,300
 _MOST_CELLS = 1_000_000  # cells of a path, whose figures are all in memory at once
 
 
@@ -249,12 +251,17 @@ def check_size(counts: Sequence[tuple[int, str]], *, many: bool) -> None:
 
     Raises
     ------
-    UsageError : above a million runs unless ``many``.
+    UsageError : above a million runs unless ``many``; above what fits into memory always.
     """
     runs = math.prod(count for count, _ in counts)
     if runs > _MOST_RUNS and not many:
         whole = " x ".join(f"{count:,} {noun}" for count, noun in counts if count != 1)
         raise UsageError(f"{whole} = {runs:,} runs; above {_MOST_RUNS:,} they are only carried out with --yes.")
+    most = int(machine()["memory_bytes"]) // _RUN_BYTES
+    if runs > max(most, _MOST_RUNS):
+        raise UsageError(
+            f"{runs:,} runs; the results of {most:,} fit into the memory of this machine: take a range of --seeds at a time."
+        )
 
 
 def factors(study: Study, registry: Registry) -> list[tuple[int, str]]:
