@@ -21,7 +21,7 @@ SOLVERS = {
     "storing_the_points_otherwise": (bad.WritesIntoSparsePoints,),
     "every_iterate_is_feasible": (bad.LosesMass, bad.FreeOfNaN, bad.WrongWidth),
     "same_seed_same_iterates": (bad.FreePointsOfChance, bad.HiddenRandomness),
-    "certified_to_the_claimed_gap": (bad.StopsEarly, bad.WrongProblem, bad.OneCost),
+    "certified_to_the_claimed_gap": (bad.StopsEarly, bad.WrongProblem, bad.OneCost, bad.FarFromTheOptimum),
     "objective_agrees_with_the_exact_oracle": (bad.StopsEarly,),
     "keeping_a_few_rows": (bad.NeedsTheMatrix,),
     "every_kernel_value_is_counted": (bad.Uncounted, bad.BehindTheCounter),
@@ -96,6 +96,10 @@ class TestSound(SolverConformance):
 class TestCoordinate(SolverConformance):
     solver = bad.Coordinate()
     gap = 1e-3
+
+
+class TestFreeCoordinate(TestCoordinate):
+    solver = bad.FreeCoordinate()
 
 
 class TestFreeModel(SolverConformance):
