@@ -65,7 +65,7 @@ THINGS = {
     ("metric", "depends_on_its_arguments_alone"): (METRIC["scribbles"], METRIC["of-the-first"]),
     ("metric", "says_what_it_is"): (METRIC["without-a-word"],),
     ("executor", "says_what_it_is"): (things.silent_nodes,),
-    ("executor", "meets_a_wrong_place_with_a_sentence"): (things.any_error, things.no_executor),
+    ("executor", "meets_a_wrong_place_with_a_sentence"): (things.any_error, things.any_option, things.no_executor),
 }
 
 
