@@ -67,9 +67,7 @@ class Request(msgspec.Struct, kw_only=True, omit_defaults=True):
     density: A[Share, "[share] features of the training points that are not zero"] = None
     positive_share: A[Share, "[share] training points whose label is +1; None in regression"] = None
     data_notes: A[Entries, "of a file: column of the label, class that is +1, preprocessing, unscaled columns"] = None
-    data_plugin: A[
-        Entries, "plugin -> fingerprint of its source, of the plugin that has the data set; None: a file"
-    ] = None
+    data_plugin: A[Entries, "plugin that has the data set -> fingerprint of its source; None: a file"] = None
     versions: A[Entries, "the versions of the libraries, by name"] = None
     machine: A[Entries, "processor, cores, system, python, blas, declared, id (their hash); memory_bytes"] = None
     git_commit: A[Text, "commit of the harness's own clone, with + if it has changes; None: it is installed"] = None

@@ -214,7 +214,7 @@ def test_a_forged_rounding_or_target_hides_nothing(one):
         ({"plugin": "lasvm"}, "plugin 'lasvm' with code"),
         ({"label": "lasvm"}, "label 'lasvm', which is not that of solver 'smo'"),
         ({"label": "smo[gap=1e-07]"}, "label 'smo[gap=1e-07]', which is not that of solver 'smo'"),
-        ({"seed": 99}, "seed 99, which is not in its study"),
+        ({"seed": 1}, "seed 1, and the model is of seed 0"),
         ({"time_limit": 1.5}, "time limit 1.5, and 600 in its study"),
         ({"target_gap": 0.5}, "target gap 0.5, and None in its study"),
         ({"status": "missed"}, "status missed, and it had no target"),
