@@ -57,7 +57,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     from harness.call import request
     from harness.report import files, output
     from harness.support.errors import UsageError
-    from harness.testing.plugin import suites_of
+    from harness.testing.plugin import suites_of_each
 
     registry = request.loaded(given["plugin_path"])
     if given["reproduce"] is not None:
@@ -67,9 +67,9 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     only = [text.removeprefix("test_") for texts in given["only"] for text in texts] or [""]
     began, entries = monotonic(), list[dict[str, Any]]()
     unchecked = False
-    for target in given["targets"]:
+    for target, suites in suites_of_each(given["targets"], registry).items():
         of_target = list[dict[str, Any]]()
-        for suite in suites_of(target, registry):
+        for suite in suites:
             of_suite = list[dict[str, Any]]()
             for entry in _entries(suite, target, only):
                 if given["format_"] == "text" and (given["verbose"] or entry["status"] == "failed"):

@@ -52,7 +52,11 @@ def write(file: IO[bytes], records: Iterable[Record], content: Callable[[str], b
                 lines.write(record.text().encode() + b"\n")
                 models.update(filter(None, [record.get("model_sha256")]))
                 studies.update(filter(None, [record.get("study")]))
-                about = {**record, "data": {str(record.get("dataset")): record.get("data_sha256")}}
+                about = {
+                    **record,
+                    "sources": record.fingerprints,
+                    "data": {str(record.get("dataset")): record.get("data_sha256")},
+                }
                 for fact, known in facts.items():
                     for name, value in (about.get(fact) or {}).items():
                         known.setdefault(name, set()).add(str(value))

@@ -221,7 +221,13 @@ class Driver:
         # the same content may have been measured from a file of other names, and for another study
         for row in (record, *record.cells):
             row.update(dataset=spec.dataset, data_notes=notes, study=self.study.sha256, reused=True)
+            row.update(data_plugin=self._data_plugin(spec))
         return record
+
+    def _data_plugin(self, spec: RunSpec) -> dict[str, str] | None:
+        """Return the fingerprint of the plugin that has the data set; None for a file. It does not decide on reuse, the data do."""
+        plugin = self.registry.plugins.get(self.registry.owner("data set", spec.source))
+        return None if plugin is None else {plugin.name: plugin.fingerprint}
 
     def _newest(self, store: StoreReader, key: str) -> Record | None:
         """Return the newest reusable record of a run with the rows of its cells; None if one is missing."""
@@ -273,6 +279,7 @@ class Driver:
             "density": dataset.density,
             "positive_share": dataset.positive_share,
             "data_notes": dict(dataset.notes) or None,
+            "data_plugin": self._data_plugin(spec),
             "versions": self._versions(spec.requires) | release,
             "machine": place,
             "git_commit": git_commit(),

@@ -148,7 +148,7 @@ class Verifier:
         for name, version in (record.get("versions") or {}).items():
             if (here := self._versions.get(name, version)) != version:  # a library that is not here is a solver's own
                 yield f"{name} {here}, recorded {version}"
-        for name, sha256 in (record.get("sources") or {}).items():
+        for name, sha256 in record.fingerprints.items():
             if name not in self.registry.plugins:
                 yield f"plugin '{name}' is not installed"
             elif (here := self.registry.plugins[name].fingerprint) != sha256:
@@ -280,7 +280,7 @@ class Verifier:
 
         The plugin of the solver is not named: it may bring nothing else, and no solver is needed here.
         """
-        absent = [name for name in record.get("sources") or () if name not in self.registry.plugins]
+        absent = [name for name in record.fingerprints if name not in self.registry.plugins]
         if broken := [self.registry.broken[name].sentence for name in absent if name in self.registry.broken]:
             return f"{what}: {broken[0].rstrip('.')}"
         names = " or ".join(f"'{name}'" for name in absent if name != record.get("plugin"))
