@@ -14,7 +14,7 @@ import numpy as np
 
 from harness import DualForm, KernelOracle, Problem, RowCache
 from harness.support.arrays import Index, Vector
-from harness_smo.active import CONVERGED, ActiveSet, DenseActiveSet, Settings, nearest, variables_of
+from harness_smo.active import CONVERGED, ActiveSet, DenseActiveSet, Settings, nearest, selection, variables_of
 from harness_smo.strategies import Bounds, Focus, Parking, Precision, Sample
 from harness_smo.tuning import TUNING
 
@@ -166,15 +166,26 @@ class State:
     # -- the active points ---------------------------------------------------------------------------
 
     def _make_all_active(self) -> ActiveSet:
-        cache = RowCache(self.kernel, self.memory)
-        dense = self.settings.dense and cache.capacity == self.n <= self.settings.dense_points
-        return self._make_active(self.everything, cache, dense=dense)
+        few = self.n <= self.settings.dense_points
+        points = self._grouped(self.everything) if few else self.everything
+        cache = self._cache(points)
+        return self._make_active(points, cache, dense=self.settings.dense and few and cache.capacity == self.n)
+
+    def _grouped(self, points: Index) -> Index:
+        """Return ``points``, the first group first: then their kernel matrix is the block of a descent."""
+        form = self.form
+        return points[np.argsort(form.group[points], kind="stable")] if form.copies == 1 < form.groups else points
+
+    def _cache(self, points: Index) -> RowCache:
+        """Return an empty cache of kernel rows between ``points``."""
+        whole = isinstance(selection(points, self.n), slice)
+        return RowCache(self.kernel if whole else self.kernel.restrict(points), self.memory)
 
     def _make_active(self, points: Index, cache: RowCache, *, dense: bool) -> ActiveSet:
-        selection: Any = slice(None) if len(points) == self.n else points
-        a, scores = self.a[variables_of(self.form, points)], self.scores[selection]
+        chosen = selection(points, self.n)
+        a, scores = self.a[variables_of(self.form, points)], self.scores[chosen]
         make = DenseActiveSet if dense else ActiveSet
-        active = make(self.form, points, a, scores, self.diagonal[selection], self.kernel, cache, self.settings)
+        active = make(self.form, points, a, scores, self.diagonal[chosen], self.kernel, cache, self.settings)
         self._mark = self.form.coef(self.a), active.scores.copy()
         return active
 
@@ -211,9 +222,9 @@ class State:
         if exchange:  # the new points take the places of those that leave
             new, points = points[position[points] < 0], old.points.copy()
             points[leaving] = new
-        elif not whole and self.form.copies == 1:  # descents want the groups apart
-            points = points[np.argsort(self.form.group[points], kind="stable")]
-        cache = RowCache(self.kernel if whole else self.kernel.restrict(points), self.memory)
+        elif not whole:
+            points = self._grouped(points)
+        cache = self._cache(points)
         worth = dense or (had_matrix and same_rows) or len(points) <= TUNING.dense_points
         dense = self.settings.dense and cache.capacity == len(points) and worth
         if same_rows and len(points) <= old.m and not had_matrix and not dense:

@@ -167,16 +167,10 @@ def walked(own, ridge):
     f = len(own.a)
     kernel = own.kernel + ridge * np.eye(f)
     sums = own.sums[:, own.sums.any(axis=0)]
-    inverse = np.linalg.inv(kernel)
-    across = inverse @ sums
-    shares = np.linalg.inv(sums.T @ across) if sums.shape[1] else np.empty((0, 0))
-    step = inverse @ own.gradient
-    step -= across @ (shares @ (sums.T @ step))
     a = own.a.copy()
-    shared = np.ascontiguousarray((across @ shares).T), np.ascontiguousarray(across.T)
-    memory = np.empty((f, f)), np.zeros(f, bool)
-    outcome = newton.walk(inverse, np.arange(f), *shared, *memory, step, a, own.lower, own.upper)
-    return a, outcome == newton.OPTIMUM, kernel
+    factor = np.ascontiguousarray(np.linalg.cholesky(kernel).T)
+    optimal = newton.walk(factor, own.gradient, np.ascontiguousarray(sums.T), a, own.lower, own.upper)
+    return a, optimal, kernel
 
 
 # -- the walk against its twin ---------------------------------------------------------------------------------------
@@ -199,12 +193,12 @@ def test_the_walk_is_the_twins(seed, f, q, reach):
 
 def descended_face(own):
     before = copy.deepcopy(own)
-    solved = newton.minimise(own, TAU)
+    newton.minimise(own, TAU)
     gain, gradient = gained(before, own)
     scale = np.abs(own.sums.T @ np.abs(before.a)).max(initial=1.0)
     assert own.sums.T @ own.a == pytest.approx(own.sums.T @ before.a, abs=1e-9 * scale), "sums are kept"
     assert ((own.a >= own.lower) & (own.a <= own.upper)).all()
-    return solved, gain, gradient
+    return gain, gradient
 
 
 @given(
@@ -214,51 +208,13 @@ def descended_face(own):
 @settings(max_examples=60)
 def test_after_a_descent_the_gradient_is_level(seed, f, q, kind, reach):
     own = drawn_face(seed, f, q, kind, reach=reach)
-    _, gain, gradient = descended_face(own)
+    gain, gradient = descended_face(own)
     size = float(np.abs(own.a).sum())
     assert gain >= -1e-12 * max(1.0, size)
     level = unevenness(gradient, own)
     singular = kind == "duplicates" or (kind == "wide" and q == 2)  # there rounding decides, and SMO goes on
     # what is added to the diagonal, and the rounding of the scores, in units of the gradient
     assert level <= (1.0 if kind == "wide" else 0.2) * TAU + 1e-8 * size or f <= q or singular
-
-
-# -- conjugate gradients ----------------------------------------------------------------------------------------------
-
-
-def well_conditioned(seed, f, q, reach):
-    own = drawn_face(seed, f, q, reach=reach)
-    own.kernel[np.diag_indices(f)] += 1.0
-    return own
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("q", [0, 1, 2])
-def test_conjugate_gradients_lead_where_a_factor_does(monkeypatch, dtype, q):
-    one = well_conditioned(5, 200, q, 100.0)
-    one = one._replace(kernel=one.kernel.astype(dtype))
-    other = copy.deepcopy(one)
-    _, best, _ = descended_face(one)
-    monkeypatch.setattr(newton, "_CG_VARIABLES", 0)
-    monkeypatch.setattr(newton, "_newton", None)
-    solved, near, _ = descended_face(other)
-    assert solved == 1
-    assert ((other.a > other.lower) & (other.a < other.upper)).all(), "no bound is met"
-    assert best * (1.0 - 1e-3) <= near <= best * (1.0 + 1e-9)
-
-
-@given(st.integers(0, 10_000), st.integers(3, 80), st.sampled_from([0, 1, 2]), st.sampled_from([0.03, 0.3, 3.0]))
-@settings(max_examples=40)
-def test_after_conjugate_gradients_that_meet_bounds_the_sums_are_those_before_and_the_dual_gains(seed, f, q, reach):
-    own = well_conditioned(seed, f, q, reach)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(newton, "_CG_VARIABLES", 0)
-        _, gain, _ = descended_face(own)
-    assert gain >= 0.0
-    width = own.upper - own.lower
-    for bound in (own.lower, own.upper):
-        close = (np.abs(own.a - bound) < 1e-12 * width) & (own.a != bound)
-        assert not close.any(), "one rounding error away from its bound a variable counts as free"
 
 
 # -- Block SMO over whole kernel matrices ----------------------------------------------------------------
@@ -330,10 +286,8 @@ def test_a_descent_ends_where_no_variable_violates(seed, m, copies, groups, kind
 @pytest.mark.parametrize(("price", "newton_steps"), [(0.0, 1), (np.inf, 0)])
 def test_a_newton_step_is_taken_once_smo_has_cost_as_much(price, newton_steps):
     active = drawn_dense(3, 300, 1, 1, "rbf", cost=1e6, newton_price=price)
-    assert (active.round(1e-6) == MOVED) == (newton_steps == 1), "it comes back after a step"
-    assert active.newton_steps == newton_steps
-    assert (active.rounds == 1) == (newton_steps == 1)
-    assert (active.unpaid == 0.0) == (newton_steps == 1)
+    active.round(1e-6)
+    assert (active.newton_steps > 0) == (newton_steps == 1)
 
 
 @pytest.mark.parametrize(
