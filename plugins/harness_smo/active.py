@@ -61,7 +61,7 @@ class ActiveSet:
     a, lower, upper, linear, group : (copies * m,); ``a`` changes
     scores : (m,) K coef at the active points; changes
     ends : for each group the largest gradient that may rise and the smallest that may fall, at the last look
-    rounds, steps, work : rounds, steps, and steps times variables plus half of the values added to scores
+    rounds, steps : of SMO
     """
 
     has_matrix: bool = False  # whether the whole kernel matrix is in memory
@@ -89,7 +89,6 @@ class ActiveSet:
         self.scratch: Block = np.empty(0, self.kernel.dtype)
         self.ends: list[tuple[float, float]] = []
         self.rounds = self.steps = 0
-        self.work = 0.0
         self.set_bounds(form)
 
     def set_bounds(self, form: DualForm) -> None:
@@ -156,7 +155,6 @@ class ActiveSet:
         changed = np.flatnonzero(a != before)
         change = (a - before)[changed]
         self.steps += steps
-        self.work += steps * len(chosen) + 0.5 * len(changed) * self.m
         self.rounds += 1
         if len(changed):
             self.a[at] = a
@@ -242,33 +240,14 @@ class DenseActiveSet(ActiveSet):
     Attributes
     ----------
     matrix : (m, m), in the cache's memory; exists if ``has_matrix``
-    newton_steps : how often the free variables moved to their common optimum between the present bounds
     """
 
     matrix: Block
-    newton_steps = 0
-
-    def set_bounds(self, form: DualForm) -> None:
-        super().set_bounds(form)
-        self.newton_steps = 0
 
     def compute_matrix(self) -> None:
         """Compute the kernel matrix: from now on a round makes full use of it."""
         everything = np.arange(self.m)
         self.cache.compute(everything, self.cache.reserve(everything))
-        self._begin()
-
-    def exchange(self, before: DenseActiveSet, new: Any) -> None:
-        """Take over the matrix of as many points, except for the rows and columns of the points ``new``, (m,) of bool."""
-        self.cache.reserve(np.arange(self.m))
-        rows = np.flatnonzero(new)
-        self.cache.compute(rows, rows)
-        self.cache.rows[:, rows] = self.cache.rows[rows].T
-        self.scratch = before.scratch
-        self._begin()
-
-    def _begin(self) -> None:
-        """Note that the matrix is computed."""
         self.matrix, self.has_matrix = self.cache.rows, True
         self.descents = 0
         self.unpaid = 0.0  # steps times variables since the last Newton step
@@ -364,7 +343,6 @@ class DenseActiveSet(ActiveSet):
         from harness_smo import newton
 
         self.unpaid = 0.0
-        self.newton_steps += 1
         free = np.flatnonzero(self.free)
         points = free % self.m
         before: Any = self.a[free]

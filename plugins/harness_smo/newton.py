@@ -23,10 +23,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from harness.support.arrays import Block, Index, Matrix, Vector
-from harness.support.jit import compiled, inlined, inner, summing
+from harness.support.jit import compiled, inlined, summing
 
 _RIDGE = {
     4: 3e-6,
@@ -94,7 +94,9 @@ def _newton(face: Face, inside: Index) -> bool:
     sums = sums[sums.any(axis=1)]
     before, lower, upper = face.a[inside], face.lower[inside], face.upper[inside]
     a = before.copy()
-    complete = bool(walk(factor.T, face.gradient[inside], sums, a, lower, upper))
+    solved, _ = dpotrs(factor, np.column_stack([face.gradient[inside], *sums]), lower=1)
+    inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
+    complete = bool(walk(inverse.T, solved.T[0], solved.T[1:], sums, a, lower, upper))
     if not _mend(a, before, lower, upper, sums):
         return True
     slope, bent = _along(face, inside, a - before)
@@ -142,7 +144,7 @@ def _factor(face: Face, inside: Index) -> Any:
 
 
 @compiled
-def walk(factor: Matrix, gradient: Vector, sums: Matrix, a: Vector, lower: Vector, upper: Vector) -> bool:
+def walk(inverse: Matrix, step: Vector, across: Matrix, sums: Matrix, a: Vector, lower: Vector, upper: Vector) -> bool:
     """Go to the optimum of the variables ``a`` under the sums; each stays where it meets its bound, the others turn.
 
     With P = K^-1, each sum that is fixed and each variable that stays takes P e e' P / e' P e from P: e is 1 at the
@@ -150,8 +152,9 @@ def walk(factor: Matrix, gradient: Vector, sums: Matrix, a: Vector, lower: Vecto
 
     Parameters
     ----------
-    factor : (f, f), upper triangular in C order, K = factor' factor
-    gradient : (f,)
+    inverse : (f, f), the upper triangle of K^-1
+    step : (f,), K^-1 gradient; changes
+    across : (q, f), K^-1 sums; changes
     sums : (q, f), 1 where a variable takes part
     a : (f,); changes
 
@@ -162,16 +165,14 @@ def walk(factor: Matrix, gradient: Vector, sums: Matrix, a: Vector, lower: Vecto
     f, q, met = len(a), len(sums), 0
     taken = np.empty((q + f, f))  # the columns taken from P so far, each divided by the root of its pivot
     out = np.zeros(f, np.bool_)
-    step, column = gradient.copy(), np.empty(f)
-    _solve(factor, step, 0)
+    column = np.empty(f)
     for k in range(q):
-        column[:] = sums[k]
-        _solve(factor, column, 0)
         for m in range(met):
-            _subtract(column, _dot(taken[m], sums[k]), taken[m])
-        pivot = _dot(column, sums[k])
-        _subtract(step, _dot(step, sums[k]) / pivot, column)
-        taken[met] = column / np.sqrt(pivot)
+            _subtract(across[k], _dot(taken[m], sums[k]), taken[m])
+        pivot = _dot(across[k], sums[k])
+        _subtract(step, _dot(step, sums[k]) / pivot, across[k])
+        for i in range(f):
+            taken[met, i] = across[k, i] / np.sqrt(pivot)
         met += 1
     while True:
         length, first = _room(step, a, lower, upper)
@@ -182,9 +183,8 @@ def walk(factor: Matrix, gradient: Vector, sums: Matrix, a: Vector, lower: Vecto
             return True
         a[first] = upper[first] if step[first] > 0.0 else lower[first]
         out[first] = True
-        column[:] = 0.0
-        column[first] = 1.0
-        _solve(factor, column, first)
+        for i in range(f):
+            column[i] = inverse[i, first] if i < first else inverse[first, i]
         least = _FLAT * column[first]
         for m in range(met):
             _subtract(column, taken[m, first], taken[m])
@@ -196,17 +196,6 @@ def walk(factor: Matrix, gradient: Vector, sums: Matrix, a: Vector, lower: Vecto
             step[i] = 0.0 if out[i] else (1.0 - length) * step[i] - share * column[i]
             taken[met, i] = root * column[i]
         met += 1
-
-
-@inner
-def _solve(factor: Matrix, x: Vector, first: int) -> None:
-    """Solve factor' factor x = b in place, where b is 0 before ``first``."""
-    f = len(x)
-    for k in range(first, f):
-        x[k] /= factor[k, k]
-        _subtract(x[k + 1 :], x[k], factor[k, k + 1 :])
-    for k in range(f - 1, -1, -1):
-        x[k] = (x[k] - _dot(factor[k, k + 1 :], x[k + 1 :])) / factor[k, k]
 
 
 @summing

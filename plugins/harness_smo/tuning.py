@@ -15,17 +15,16 @@ class Tuning:
 
     # -- whole kernel matrices
     dense_points: int = 2500  # points up to which the whole kernel matrix is computed at once: 1.32 / 3.1
-    dense_easy_points: int = 4000  # the same where bounds are narrow and many points support: 1.01 / 1.8
     dense_path_points: int = 5000  # the same along a path, where the matrix serves every C
-    easy_width: float = 32.0  # width of the bounds, in first bounds, up to which few steps are needed
-    easy_support: float = 0.6  # fraction of the sample that must support there, as fresh memory has page faults
 
     # -- the points nearest to a violation, with their whole kernel matrix
     round_cost: float = 1e6  # cost of a round beside its steps, in steps times variables
+    round_share: float = 0.25  # the same over its variables times the active points
     dense_payoff: float = 3.0  # cost of the rounds over its entries, from which the matrix pays: .97 / 1.4, .99 / 1.8
     active_factor: float = 2.0  # number of active points over points that are free or violate
     active_least: int = 512  # smallest number of active points
     active_slack: float = 1.1  # smallest number of active points over points that are free or violate
+
     focus_points: int = 16384  # largest number of points of such a problem: of more, too many matter
     focus_violation: float = 0.5  # violation, in the tolerance of narrowed bounds, below which none is computed
 
@@ -47,9 +46,6 @@ class Tuning:
     widening: float = 4.0  # factor from one width to the next
     narrow_violation: float = 0.3  # tolerance between narrowed bounds, over the mean |linear|
     last_widening: float = 0.9  # fraction of the problem's bounds from which they come next
-    # bounds narrowed where SMO is lost after a round over all points: 1.00 / 1.3, 1.04 / 3.6
-    lost_violation: float = 20.0  # violation, in that tolerance, that counts as lost
-    lost_points: float = 0.1  # fraction of the points that must violate then
     sample_from: int = 1000  # points from which a sample is solved first: 1.00 / 1.7, 1.05 / 3.4
     sample_points: int = 256  # points of the sample
     sample_violation: float = 0.1  # violation that the sample's solution leaves, over the mean |linear|
@@ -82,8 +78,8 @@ class Tuning:
     # -- Newton steps over the free variables: 1.07 / 3.5
     newton_wait: float = 0.125  # steps of a descent at least, over its variables
     newton_fixed: float = 1e5  # fixed cost of a step, in steps times variables
-    newton_factor: float = 0.03  # cost of a factor of f variables over f^3, in the same unit
-    newton_square: float = 20.0  # cost of the walk over f^2, in the same unit
+    newton_factor: float = 0.1  # cost of a factor of f variables over f^3, in the same unit
+    newton_square: float = 5.0  # cost of the walk over f^2, in the same unit
 
     # -- where a run pauses and ends
     pause: int = 20_000_000  # steps times variables between two iterates: some milliseconds
