@@ -317,12 +317,15 @@ def links(registry: Registry, cls: Any) -> str:
 
 
 def solver_table(registry: Registry) -> str:
-    """Return one line a solver: what it solves, whether to the optimum and counted, when to take it, its paper."""
-    rows = ["| solver | solves | optimum | counted | take it | paper |", "| --- | --- | --- | --- | --- | --- |"]
+    """Return one line a solver: what it solves, whether to the optimum and counted, when to use it, its paper."""
+    rows = ["| solver | solves | optimum | counted | use it | paper |", "| --- | --- | --- | --- | --- | --- |"]
     for name, cls in registry.things("solver").items():
         text = " ".join((cls.__doc__ or "").split())
-        take, paper = re.search(r"Take it (.+?)\.(?: |$)", text), re.search(r"Paper: (.+? \d{4})\.|No paper", text)
-        when = line(described(f"'Take it ...' of solver {name}", take and take[1]))
+        use, paper = (
+            re.search(r"(?:Use|Take) it (.+?)\.(?: |$)", text),
+            re.search(r"Paper: (.+? \d{4})\.|No paper", text),
+        )
+        when = line(described(f"'Use it ...' of solver {name}", use and use[1]))
         source = described(f"'Paper: AUTHORS YEAR.' or 'No paper.' of solver {name}", paper and (paper[1] or "-"))
         marks = " | ".join("yes" if each else "no" for each in (cls.exact, cls.observable))
         rows.append(f"| [{name}](#{name}) | {links(registry, cls)} | {marks} | {when} | {line(source)} |")

@@ -14,7 +14,7 @@ from harness.support.errors import DataError
 DENSE_FROM = 0.25
 """Share of non-zeros from which points become a dense array, as CSR (12 bytes a value) then gains little."""
 
-_APART = 100.0  # ratio of the widest to the narrowest range of a column above which scaling is advised
+_APART = 100.0  # ratio of ranges of columns, or of the variance of their means to that within them: above it scaling is advised
 _SCALERS = {"standard": "StandardScaler", "minmax": "MinMaxScaler", "by their largest value": "MaxAbsScaler"}
 
 
@@ -69,9 +69,10 @@ def preprocess(train: Any, test: Any, kinds: Mapping[str, str], options: Any) ->
 
 
 def spread(x: Any, kinds: Mapping[str, str]) -> dict[str, Any]:
-    """Return the ``widest`` and the ``narrowest`` column of (n, d) points with their ranges; empty if these are similar.
+    """Return the ``widest`` and the ``narrowest`` column of (n, d) points with their ranges, or the ``farthest`` with its mean.
 
-    Constant columns are ignored; categories have range 1. The result is empty for sparse points without categories.
+    It is empty if ranges are similar and the columns lie so near to each other that gamma = 'scale', from the variance of
+    all numbers, suits them. Constant columns are ignored; categories have range 1. Sparse points without categories have none.
 
     kinds : the argument of :func:`preprocess`, which returned the points
     """
@@ -82,9 +83,15 @@ def spread(x: Any, kinds: Mapping[str, str]) -> dict[str, Any]:
     numbers = x[:, : len(names)].toarray() if is_csr(x) else x[:, : len(names)]
     ranges = np.subtract(numbers.max(axis=0), numbers.min(axis=0)).tolist() + [1.0] * len(categories)
     by_range = sorted((size, name) for size, name in zip(ranges, [*names, *categories], strict=True) if size > 0)
-    if not by_range or by_range[-1][0] <= _APART * by_range[0][0]:
+    if by_range and by_range[-1][0] > _APART * by_range[0][0]:
+        return {"widest": list(by_range[-1][::-1]), "narrowest": list(by_range[0][::-1])}
+    if numbers.shape[1] < 2:
         return {}
-    return {"widest": list(by_range[-1][::-1]), "narrowest": list(by_range[0][::-1])}
+    means, within = numbers.mean(axis=0), numbers.var(axis=0)
+    if means.var() > _APART * within.mean() > 0:
+        farthest = int(np.argmax(np.abs(means)))
+        return {"farthest": [names[farthest], float(means[farthest])]}
+    return {}
 
 
 def _unknown(present: Any, categories: Sequence[str]) -> int:

@@ -261,9 +261,12 @@ def scale_text(notes: Mapping[str, Any] | None, kernel: str) -> str:
     unscaled = (notes or {}).get("unscaled")
     if not unscaled or kernel.startswith("precomputed"):
         return ""
-    (wide, most), (narrow, least) = unscaled["widest"], unscaled["narrowest"]
-    most, least = (figures.count(size) if size >= 1000 else f"{size:.3g}" for size in (most, least))
-    why = f"'{wide}' ranges over {most}, '{narrow}' over {least}, so the wide columns outweigh the others."
+    columns = [unscaled[which] for which in ("farthest", "widest", "narrowest") if which in unscaled]
+    sizes = [figures.count(size) if abs(size) >= 1000 else f"{size:.3g}" for _, size in columns]
+    first, *others = [f"'{name}'" for name, _ in columns]
+    why = f"{first} lies around {sizes[0]}, far from other columns: gamma = 'scale' is too small."
+    if others:
+        why = f"{first} ranges over {sizes[0]}, {others[0]} over {sizes[1]}, so the wide columns outweigh the others."
     return f"not scaled: {why} Write\n  {unscaled['write']}"
 
 

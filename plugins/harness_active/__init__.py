@@ -1,4 +1,4 @@
-"""Active learning on imbalanced data, and what is done about imbalance without it."""
+"""Plugin `active`: active learning on imbalanced data, and baselines for imbalance without active learning."""
 
 from __future__ import annotations
 

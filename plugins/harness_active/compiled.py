@@ -1,4 +1,4 @@
-"""The compiled loop of small pools."""
+"""Compiled loops of active learning with small pools."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from harness.support.jit import compiled
 
 @compiled
 def draw(size: int, uniforms: Any) -> Any:
-    """Return a random subset of 0 to ``size`` - 1 without replacement (Floyd's algorithm), one for each uniform number."""
+    """Draw a number from 0 to ``size`` - 1 for each uniform number, without replacement (Floyd's algorithm)."""
     drawn = np.empty(uniforms.size, np.int64)
     for k in range(drawn.size):
         most = size - drawn.size + k
-        at, again = min(int(uniforms[k] * (most + 1)), most), False
+        at, repeated = min(int(uniforms[k] * (most + 1)), most), False
         for e in range(k):
-            again |= drawn[e] == at
-        drawn[k] = most if again else at
+            repeated |= drawn[e] == at
+        drawn[k] = most if repeated else at
     return drawn
 
 
 @compiled
 def choose(points: Any, place: Any, size: int, uniforms: Any, steady: Any, rank: Any) -> Any:
-    """Choose the nearest of one sample after another until a label may change the model even if it is the sign of f.
+    """Choose the nearest point of each of several samples, up to the first whose expected label may change the model.
 
     Parameters
     ----------
-    points, place : (n,) the pool, points[:size], and where each point stands in it; changed in place
-    uniforms : (queries, candidates) random numbers in [0, 1); no more candidates than are left for the last query
+    points, place : (n,) the pool, points[:size], and the index of each point in it; changed in place
+    uniforms : (queries, candidates) random numbers in [0, 1); candidates is at most the size of the pool at the last query
     steady : see ``Learner.steady``
-    rank : (n,) of points that are equally near the one of the smallest rank is chosen
+    rank : (n,) of equally near points the one with the smallest rank is chosen
 
     Returns
     -------
-    (chosen,) |f| of the chosen points; they stand at points[size - 1], points[size - 2], ...
+    (chosen,) |f| of the chosen points, which are moved to points[size - 1], points[size - 2], ...
     """
     scores, intercept, low, high = steady
     distances = np.empty(len(uniforms))
@@ -46,8 +46,8 @@ def choose(points: Any, place: Any, size: int, uniforms: Any, steady: Any, rank:
             distance = abs(scores[point] + intercept)
             if nearest < 0 or distance < distances[q] or (distance == distances[q] and rank[point] < rank[nearest]):
                 nearest, distances[q] = point, distance
-        here, moved = place[nearest], points[last]
-        points[here], points[last], place[moved], place[nearest] = moved, nearest, here, last
+        index, moved = place[nearest], points[last]
+        points[index], points[last], place[moved], place[nearest] = moved, nearest, index, last
         if low < scores[nearest] + intercept < high:
             return distances[: q + 1]
     return distances

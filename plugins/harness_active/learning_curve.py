@@ -1,4 +1,4 @@
-"""Learning curves over the queried labels, and the area under them (AUBC: area under the budget curve)."""
+"""Compute the area under learning curves over the number of labels (AUBC: area under the budget curve)."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
-_OF_THE_LADDER = ("queried", "end")
+_REASONS = ("queried", "end")  # reasons of trace points that belong to a curve
 
 
 def areas(trace: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return for each test figure the area under its curve over the labels, by trapezoids, divided by their range.
+    """Return the area under the curve of each test figure over the labels, by the trapezoidal rule, divided by their range.
 
-    The range is from the first point of the curve to its last; a figure whose curve has no range is left out.
+    The range is from the first point of the curve to its last. Curves with one point and metrics that are not numbers are left out.
 
-    trace : points as `TracePoint.as_dict` has them. A curve has the points that are due by the number of labels, and the
-        end. Others are left out: when they are due depends on the machine. So are points without a label or the figure.
-        ``accuracy`` is the share of the test points with the right sign. A metric that is no number has no curve
+    trace : points as from `TracePoint.as_dict`. A curve consists of the points at fixed numbers of labels and the last point.
+        Other points are left out, as their times depend on the machine, and so are points without labels or without the
+        figure. ``accuracy`` is the fraction of the test points with the right sign
     """
     curves: dict[str, list[tuple[int, float]]] = {}
     for point in trace:
         labels = point.get("queried")
-        if not labels or point.get("reason") not in _OF_THE_LADDER:
+        if not labels or point.get("reason") not in _REASONS:
             continue
         for name, value in {"accuracy": point.get("test_accuracy"), **(point.get("metrics") or {})}.items():
             if isinstance(value, Real):

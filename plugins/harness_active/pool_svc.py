@@ -1,10 +1,10 @@
-"""pool-svc: the C-SVM over a pool of points whose labels must be queried, one by one.
+"""Formulation pool-svc: the C-SVM over a pool of points whose labels must be queried.
 
     min_{w,b}  1/2 |w|^2 + C sum_{i queried} max(0, 1 - y_i (f_i + b))
     max        sum_i y_i coef_i - 1/2 coef' K coef    s.t.  sum coef = 0,  0 <= y_i coef_i <= C,  coef_i = 0 if not queried
 
-It is c-svc over the points whose labels the solver chose to query: which ones is what active learning is about (Ertekin,
-Huang, Bottou, Giles 2007, section 3.2). The certificate is that of c-svc over these points alone.
+It is c-svc over the points whose labels the solver has queried; active learning selects these points (Ertekin,
+Huang, Bottou, Giles 2007, section 3.2). The certificate is that of c-svc over these points.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class PoolSVCParameters(Parameters):
     formulation = "pool-svc"
 
     C: float = parameter(1.0, "upper bound of the coefficients: the price of a margin violation", gt=0)
-    budget: int | None = parameter(None, "most labels that may be queried; none: those of all points", ge=1)
+    budget: int | None = parameter(None, "largest number of labels that may be queried; none: all", ge=1)
 
 
 class _Ledger:
-    """The queried labels: ``known``, (n,) with NaN where they were not queried, and ``order``, (n,), of which ``count`` count."""
+    """The queried labels: ``known``, (n,), NaN for labels not queried, and their points in order, ``order[:count]``."""
 
     def __init__(self, n: int) -> None:
         self._known, self._order = np.full(n, np.nan), np.zeros(n, dtype=np.intp)
@@ -53,7 +53,7 @@ class PoolSVC(Problem):
 
     Attributes
     ----------
-    targets : (n,) read-only: -1 or +1 where the label was queried, NaN elsewhere; it changes with each query
+    targets : (n,) read-only: -1 or +1 if the label was queried, else NaN; it changes with each query
     upper : (n,) C; read-only
     """
 
@@ -62,15 +62,15 @@ class PoolSVC(Problem):
     columns = (
         Column("labels_used", "labels", None, "number of labels that the solver queried.", "queried"),
         Column("aubc", "", None, "area under the curve of test accuracy over labels, divided by their range.", "AUBC"),
-        Column("aubc_of_metrics", "", None, "the same of each test metric, by its name; in records only."),
+        Column("aubc_of_metrics", "", None, "the same for each test metric, by its name; in records only."),
     )
     parameter_class = PoolSVCParameters
-    constraints = "0 <= y_i dual_coef_i <= C, sum dual_coef = 0 and dual_coef_i = 0 where no label was queried"
+    constraints = "0 <= y_i dual_coef_i <= C, sum dual_coef = 0 and dual_coef_i = 0 if label i was not queried"
     queries_targets = True
     C = setting("C", "The price of a margin violation.")
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
-        """State the problem over ``targets``: (n,) with NaN where unknown, or a callable, (m,) points -> their labels."""
+        """Initialise with ``targets``: (n,), NaN for unknown labels, or a function from (m,) points to their labels."""
         known = np.full(kernel.n, np.nan) if callable(targets) else targets
         super().__init__(kernel, known, settings)
         self._answer: Callable[[Index], Vector] | None = targets if callable(targets) else None
@@ -90,7 +90,7 @@ class PoolSVC(Problem):
         return [*cases.two_classes(cls, {"C": 10.0}, {"C": 1.0}), *limited]
 
     def contents(self) -> dict[str, str]:
-        """Return the checksums of what does not change with a query."""
+        """Return the checksums of the contents that queries do not change."""
         return {name: value for name, value in super().contents().items() if name != "targets"}
 
     def figures(self, run: CertifiedRun) -> Mapping[str, Any]:
@@ -105,47 +105,50 @@ class PoolSVC(Problem):
 
     @property
     def target_budget(self) -> int:
-        """Most labels that may be queried, those that were queried among them."""
+        """Largest number of labels that may be queried, including those that were."""
         most = self._ledger.count if self._answer is None else self.n
         return most if self.settings.budget is None else min(most, self.settings.budget)
 
     @property
     def queries_left(self) -> int:
-        """Number of labels that may still be queried."""
+        """Number of further labels that may be queried."""
         left = self.target_budget - self._ledger.count
         return min(left, self._answer.whole.queries_left) if isinstance(self._answer, _OfWhole) else left
 
     def query(self, indices: Any) -> Vector:
-        """Return the labels of the points ``indices``, (m,); those that were queried before are free.
+        """Return the labels of the points ``indices``, (m,); labels that were queried before do not count again.
 
         Raises
         ------
-        UsageError : an index is no point's, or more labels are new than may still be queried; none of them is, then.
+        UsageError : an index is out of range, or more labels are new than may be queried; then no label is queried.
         """
         points = np.array(indices, dtype=np.intp).reshape(-1)
-        if points.size and points.view(np.uintp).max() >= self.n:  # as unsigned numbers, negative ones are large
+        if points.size and points.view(np.uintp).max() >= self.n:  # negative numbers are large as unsigned ones
             wrong = int(points[(points < 0) | (points >= self.n)][0])
             raise UsageError(f"the label of point {wrong} was queried; the points run from 0 to {self.n - 1}.")
         new = points[np.isnan(self.targets[points])]
         if len(new) > 1:
             new = np.array(list(dict.fromkeys(new.tolist())), dtype=np.intp)
-        if len(new) > self.queries_left and not isinstance(self._answer, _OfWhole):  # the whole counts for its parts
+        if len(new) > self.queries_left and not isinstance(
+            self._answer, _OfWhole
+        ):  # the whole pool checks for its parts
             raise UsageError(
                 f"{len(new)} labels were queried, and {self.queries_left} are left of a budget of {self.target_budget}; "
-                "look at problem.queries_left before a query."
+                "check problem.queries_left before a query."
             )
         if len(new) and self._answer is not None:
             self._ledger.enter(new, self._answer(new))
         return self.targets[points]
 
     def query_while(self, indices: Index, expected: Vector) -> int:
-        """Query the labels of points one by one until one is not as expected; return how many were queried.
+        """Query the labels of points one by one up to the first that is not as expected; return the number of queries.
 
-        indices, expected : (m,) distinct points whose labels were not queried, no more than `queries_left`, and labels
+        indices : (m,) distinct points whose labels were not queried, at most `queries_left`
+        expected : (m,) the expected labels
         """
-        together, count = getattr(self._answer, "query_while", None), 1
-        if together is not None and len(indices) > 1:
-            labels = together(indices, expected)
+        joint_query, count = getattr(self._answer, "query_while", None), 1
+        if joint_query is not None and len(indices) > 1:
+            labels = joint_query(indices, expected)
             self._ledger.enter(indices[: len(labels)], labels)
             return len(labels)
         while self.query(indices[count - 1 : count]) == expected[count - 1] and count < len(indices):
@@ -153,47 +156,44 @@ class PoolSVC(Problem):
         return count
 
     def labelled(self) -> CSVC:
-        """Return c-svc over the points that were queried, in this order; its evaluations count to the same run.
-
-        At least one label must have been queried.
-        """
+        """Return c-svc over the queried points, at least one, in the order of the queries, with the same counter."""
         return CSVC.build(self.kernel.restrict(self.queried), self.targets[self.queried], {"C": self.C})
 
     # -- the problem ---------------------------------------------------------------------------------
 
     @property
     def lower_bounds(self) -> Vector:
-        """min(0, C y_i), (n,), and 0 where the label is unknown."""
+        """min(0, C y_i), (n,), or 0 if the label is unknown."""
         return np.where(self.targets < 0.0, -self.upper, 0.0)
 
     @property
     def upper_bounds(self) -> Vector:
-        """max(0, C y_i), (n,), and 0 where the label is unknown."""
+        """max(0, C y_i), (n,), or 0 if the label is unknown."""
         return np.where(self.targets > 0.0, self.upper, 0.0)
 
     def restrict(self, indices: Any) -> PoolSVC:
-        """Return the pool of the points ``indices`` alone: its queries are queries of this one, and known there."""
+        """Return the pool of the points ``indices``; its queries are queries of this pool too."""
         indices = np.asarray(indices, dtype=np.intp)
         part = type(self)(self.kernel.restrict(indices), _OfWhole(self, indices), self.settings)
-        part.query(np.flatnonzero(~np.isnan(self.targets[indices])))  # once more: free
+        part.query(np.flatnonzero(~np.isnan(self.targets[indices])))  # known labels do not count again
         return part
 
     def feasibility_violation(self, dual_coef: Vector) -> float:
-        """Return the violation of c-svc over what was queried, or by how much, relative to C, another point has one."""
+        """Return the violation of c-svc over the queried points, or the largest coefficient of another point over C."""
         unknown = np.isnan(self.targets)
-        beyond = float(np.max(np.abs(dual_coef), where=unknown, initial=0.0)) / self.C
+        unlabelled = float(np.max(np.abs(dual_coef), where=unknown, initial=0.0)) / self.C
         if not len(self.queried):
-            return beyond
-        return max(beyond, self.labelled().feasibility_violation(dual_coef[self.queried]))
+            return unlabelled
+        return max(unlabelled, self.labelled().feasibility_violation(dual_coef[self.queried]))
 
     def checked(self, dual_coef: Any, intercept: Any, *, tolerance: float = 1e-6) -> tuple[Vector, float]:
         given = np.asarray(dual_coef)
         if given.shape == (self.n,) and given.dtype.kind in "biuf":
-            strange = np.flatnonzero((given != 0.0) & np.isnan(self.targets))
-            if len(strange):
+            unlabelled = np.flatnonzero((given != 0.0) & np.isnan(self.targets))
+            if len(unlabelled):
                 raise InvalidModel(
-                    f"dual_coef[{strange[0]}] is {given[strange[0]]:g}, and the label of that point was not queried; a model "
-                    "may rest on queried labels only: call problem.query for each point that it uses."
+                    f"dual_coef[{unlabelled[0]}] is {given[unlabelled[0]]:g}, but the label of that point was not queried; "
+                    "call problem.query for each point with a nonzero coefficient."
                 )
         return super().checked(dual_coef, intercept, tolerance=tolerance)
 
@@ -205,20 +205,20 @@ class PoolSVC(Problem):
     ) -> Certificate:
         queried, coef = self.queried, np.asarray(dual_coef, dtype=np.float64)
         if not len(queried):
-            return _of_nothing(self.feasibility_violation(coef))
+            return _certificate_without_labels(self.feasibility_violation(coef))
         scores = None if scores is None else scores[queried]
         return self.labelled().certify(coef[queried], intercept, scores, tolerated_rounding=tolerated_rounding)
 
     def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
-        """Return the certificate of c-svc over what was queried."""
+        """Return the certificate of c-svc over the queried points."""
         if not len(self.queried):
-            return _of_nothing(self.feasibility_violation(dual_coef))
+            return _certificate_without_labels(self.feasibility_violation(dual_coef))
         return self.labelled().certificate(dual_coef[self.queried], intercept, scores[self.queried])
 
 
 @dataclass(frozen=True, eq=False)
 class _OfWhole:
-    """The answers to a part of a pool, which are queried of the whole."""
+    """Labels of a part of a pool, which are queried from the whole pool."""
 
     whole: PoolSVC
     indices: Index
@@ -227,7 +227,7 @@ class _OfWhole:
         return self.whole.query(self.indices[indices])
 
 
-def _of_nothing(violation: float) -> Certificate:
-    """Return the certificate of the problem without a label: w = 0 is its optimum."""
-    nothing = Bounded.exact(0.0)
-    return Certificate.of_objectives(nothing, nothing, kkt_violation=0.0, feasibility_violation=violation)
+def _certificate_without_labels(violation: float) -> Certificate:
+    """Return the certificate of the problem without labels, whose optimum is w = 0."""
+    zero = Bounded.exact(0.0)
+    return Certificate.of_objectives(zero, zero, kkt_violation=0.0, feasibility_violation=violation)

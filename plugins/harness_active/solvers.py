@@ -1,9 +1,8 @@
-"""The strategies: which labels are queried next.
+"""Solvers by active learning: strategies that select the labels to query next.
 
 Source: Ertekin, Huang, Bottou, Giles, Learning on the Border: Active Learning in Imbalanced Data Classification, CIKM
-2007, sections 3.2 to 3.4. Differs in: no label is known before its query; while all labels are of one class every point is
-as near as any other. Of points that are equally near the one is queried that comes first in the random order that is drawn
-at the beginning.
+2007, sections 3.2 to 3.4. Here no label is known before its query; while all labels are of one class, all points count as equally
+near. Of equally near points the first in a random order, drawn at the start, is queried.
 """
 
 from __future__ import annotations
@@ -22,24 +21,27 @@ from harness.support.arrays import Index, Vector
 from harness_active.pool_svc import PoolSVC
 
 Scores = Callable[[Any], Vector]
-_AHEAD = 50  # labels so far per label that may be queried between two yields: the host's points of a curve are denser
-# with small pools, a point is a candidate once or twice within it
-_WINDOW = 1 / 40  # stop_window as a fraction of the points
+_LABELS_PER_AHEAD = (
+    50  # labels so far per label that may be queried between two yields, fewer than between points of a curve
+)
+_WINDOW = (
+    1 / 40
+)  # default of stop_window over the number of points; with small pools a point is a candidate once or twice in it
 
 
 class Pool:
-    """The points whose labels are not queried yet: points in an order, of which some leave.
+    """The points whose labels are not queried yet, in an order.
 
     Parameters
     ----------
-    order : (m,) points, all different
-    n : points that there are, in the pool or not
+    order : (m,) distinct points
+    n : number of all points, in the pool or not
     """
 
     def __init__(self, order: Index, n: int) -> None:
         self._rank = np.full(n, -1, dtype=np.intp)
         self._rank[order] = np.arange(len(order))
-        # the last one is at hand: those of ``order`` that come first stand at the end
+        # reversed, as the last point is the cheapest to remove
         self._points = np.array(order[::-1], dtype=np.intp)
         self._place = np.full(n, -1, dtype=np.intp)
         self._place[self._points] = np.arange(len(order))
@@ -49,11 +51,11 @@ class Pool:
         return self._size
 
     def next(self, count: int) -> Index:
-        """Return the ``count`` points that come first in the order as long as none is taken but so; all if there are fewer."""
+        """Return the first ``count`` points of the order, or all; valid while only such points have been taken."""
         return self._points[max(0, self._size - count) : self._size][::-1].copy()
 
     def sample(self, count: int | None, rng: np.random.Generator) -> Index:
-        """Return ``count`` points drawn without replacement; all, ascending, if there are not more or it is None."""
+        """Return ``count`` points drawn without replacement; all points, ascending, if there are no more or it is None."""
         if count is None or count >= self._size:
             return np.flatnonzero(self._place >= 0)
         from harness_active.compiled import draw
@@ -61,14 +63,14 @@ class Pool:
         return np.asarray(self._points[draw(self._size, rng.random(count))])
 
     def nearest(self, points: Index, distances: Vector, count: int) -> Index:
-        """Return the ``count`` of ``points`` with the smallest distances; of equals those that come first in the order."""
+        """Return the ``count`` of ``points`` with the smallest distances; of equal ones those that are first in the order."""
         if count > 1:
             return points[np.lexsort((self._rank[points], distances))[:count]]
         equals: Index = points[distances == distances.min()]
         return equals[[self._rank[equals].argmin()]]
 
     def foresee(self, queries: int, candidates: int, steady: Any, rng: np.random.Generator) -> tuple[Index, Vector]:
-        """Return the points of the next queries, ``queries`` at most, and their |f|, see :func:`compiled.choose`; take none."""
+        """Return the points of up to ``queries`` next queries and their |f|, see :func:`compiled.choose`, without taking them."""
         from harness_active.compiled import choose
 
         points, place = (self._points, self._place) if queries == 1 else (self._points.copy(), self._place.copy())
@@ -76,7 +78,7 @@ class Pool:
         return points[self._size - len(distances) : self._size][::-1].copy(), distances
 
     def take(self, points: Index) -> None:
-        """Take ``points`` out; the last of the others moves to the place of each."""
+        """Remove ``points`` from the pool; the last of the others moves to the index of each."""
         for point in points.tolist():
             self._size -= 1
             place, last = self._place[point], self._points[self._size]
@@ -85,15 +87,15 @@ class Pool:
 
 @dataclass
 class Rules:
-    """Both stopping rules of section 3.4, checked whether the run is to end by one of them or not.
+    """Both stopping rules of section 3.4, checked even if the run does not end by them.
 
-    window, tolerance : the number of support vectors is stable if over the last ``window`` labels its range, relative to
+    window, tolerance : the number of support vectors is stable if its range over the last ``window`` labels, relative to
         its largest value, is at most ``tolerance``
 
     Attributes
     ----------
-    margin_at : labels queried when the selected example lay no closer than the support vectors on the margin; None: never
-    support_at : labels queried when the number of support vectors was stable; None: never
+    margin_at : number of labels at which the selected example was first outside the margin; None: never
+    support_at : number of labels at which the number of support vectors was first stable; None: never
     """
 
     window: int
@@ -104,19 +106,19 @@ class Rules:
     _most: int = 0
 
     def selected(self, labels: int, distance: float, margin: float) -> None:
-        """Note that the nearest of the candidates has |f| = ``distance`` while support vectors reach up to ``margin``."""
+        """Check the margin rule: the nearest candidate has |f| = ``distance``, the support vectors have |f| up to ``margin``."""
         if self.margin_at is None and math.isfinite(margin) and distance >= margin:
             self.margin_at = labels
 
     def learned(self, labels: int, support: int) -> None:
-        """Note the number of support vectors after so many labels."""
+        """Check the support rule: there are ``support`` support vectors after ``labels`` labels."""
         if self.support_at is not None:
             return
         window, self._most = self._window, max(self._most, support)
         window.append((labels, support))
         while len(window) > 1 and window[1][0] <= labels - self.window:
             window.popleft()
-        # in most cases the two ends of the window show that it is not stable
+        # the ends of the window usually show already that the number is not stable
         if window[0][0] > labels - self.window or abs(support - window[0][1]) > self.tolerance * self._most:
             return
         counts = [count for _, count in window]
@@ -126,15 +128,15 @@ class Rules:
 
 
 class Retrained(Learner):
-    """An exact solver as a learner: after each query it solves the whole problem over the labels that it has.
+    """An exact solver as a learner, which solves the problem over all labels after each query.
 
-    The classical method of active learning (Tong and Koller 2001; the paper's step iii). Where the solver can start from
-    coefficients it starts from those of the last solution. While all labels are of one class: w = 0, that label as intercept.
+    This is the classical method of active learning (Tong and Koller 2001; the paper's step iii). A solver that supports it starts
+    from the last solution. While all labels are of one class, w = 0 and the intercept is that label.
     """
 
     def __init__(self, problem: PoolSVC, oracle: Oracle, rng: np.random.Generator) -> None:
         self._problem, self._oracle, self._rng = problem, oracle, rng
-        self._kernel = problem.kernel.replace(dtype=np.float32)  # of the scores
+        self._kernel = problem.kernel.replace(dtype=np.float32)  # kernel of the scores
         self._coef, self._intercept, self._both = np.zeros(problem.n), 0.0, False
 
     def learn(self, indices: Any) -> None:
@@ -147,7 +149,7 @@ class Retrained(Learner):
         stated, start = self._problem.labelled(), self._coef[queried]
         where = f"after {len(queried)} labels"
         for last in self._oracle.models(stated, where, start=start if start.any() else None, rng=self._rng):  # noqa: B007
-            continue  # the last counts
+            continue  # only the last model is used
         with self._oracle.failing_in(where):
             self._coef[queried], self._intercept = stated.checked(last.dual_coef, last.intercept)
 
@@ -155,7 +157,7 @@ class Retrained(Learner):
         return self._kernel.expand(self._coef, np.asarray(indices, dtype=np.intp)) + self._intercept
 
     def finish(self) -> None:
-        """Do nothing: every model is a solution."""
+        """Do nothing, as every model is a solution."""
 
     def iterate(self, *, done: bool = False, **info: Any) -> Iterate:
         spent = {"oracle_calls": self._oracle.calls, "oracle_seconds": self._oracle.seconds}
@@ -168,195 +170,202 @@ class Retrained(Learner):
 
     @property
     def margin(self) -> float:
-        """1; infinite while the labels are of one class."""
+        """1, or infinity while all labels are of one class."""
         return 1.0 if self._both else math.inf
 
 
 @dataclass(frozen=True)
 class Strategy(OverOracle):
-    """What the strategies have in common: the first labels, the learner, the rules that end a run.
+    """Base class of the strategies: the first labels, the learner, and the stopping rules.
 
-    ``info``: labels, queries; distance and margin (|f| of the nearest candidate at the last query, and from which |f| on
-    a point lies outside the margin); margin_at and support_at (labels queried when each of the two stopping rules applied first,
-    whether the run ended there or not; none: never); at the end stopped_by: 'margin', 'support', 'budget' (no label may
-    be queried any more) or 'pool' (none is left). A step is the learner's.
+    ``info``: labels, queries; distance (|f| of the nearest candidate at the last query) and margin (|f| from which on a point is
+    outside the margin); margin_at and support_at (number of labels at which each stopping rule first applied, even if the run did
+    not end; none: never); at the end stopped_by: 'margin', 'support', 'budget' (the budget is used up) or 'pool' (all labels are
+    queried). A step is the learner's.
     """
 
     solves: ClassVar[tuple[type[Problem], ...]] = (PoolSVC,)
-    exact: ClassVar[bool] = False  # points that were not queried do not count
+    exact: ClassVar[bool] = False  # the model ignores points without a queried label
     conformance: ClassVar[Conformance] = Conformance({"first": 2})
-    looks_ahead: ClassVar[bool] = False  # whether labels that do not change what is queried next are queried together
+    looks_ahead: ClassVar[bool] = False  # whether labels that do not affect the next choice are queried together
 
-    first: int = parameter(20, "labels queried at random before the first choice, the same for every strategy", ge=1)
-    batch: int = parameter(1, "labels of a query", ge=1)
+    first: int = parameter(20, "number of random labels before the first choice, the same for every strategy", ge=1)
+    batch: int = parameter(1, "number of labels per query", ge=1)
     stop: Literal["margin", "support"] | None = parameter(
         None,
-        "margin: when the nearest candidate lies outside the margin; support: when the number of support vectors is "
+        "margin: stop when the nearest candidate is outside the margin; support: when the number of support vectors is "
         "stable; none: when the budget or the pool is used up",
     )
     stop_window: int | None = parameter(
-        None, "labels over which the number of support vectors must be stable; none: a fortieth of the points", ge=1
+        None,
+        "number of labels over which the number of support vectors must be stable; none: a fortieth of the points",
+        ge=1,
     )
     stop_tolerance: float = parameter(
         0.02, "range of the number of support vectors over its largest value that counts as stable", ge=0, lt=1
     )
-    oracle: str = parameter("lasvm", "the solver that learns, by name; one that can be taught example by example")
+    oracle: str = parameter("lasvm", "online solver that learns from the labels, by name")
     finishing: bool = parameter(True, "at the end let the learner optimise over the examples that it stores")
 
     def skip(self, problem: ProblemSummary) -> str | None:
-        """Refuse an oracle that is not there or cannot be taught."""
-        reason = "cannot be taught example by example; name an online solver, such as lasvm."
+        """Return why the oracle is not available or not an online solver, or None."""
+        reason = "cannot learn example by example; name an online solver, such as lasvm."
         return oracle_refusal(self.name, self.oracle, lambda oracle: None if hasattr(oracle, "learner") else reason)
 
     def warm_ups(self) -> tuple[Solver, ...]:
-        """Return this solver, and with so few first labels that a few points leave something to query."""
+        """Return this solver, and one with two first labels so that a few points leave labels to query."""
         return (self, self.replace(first=2))
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        """Yield after the first labels, after each query, or several whose labels are queried together, and at the end."""
+        """Yield an iterate after the first labels, after each query or several joint queries, and at the end."""
         yield from Queries(self, cast("PoolSVC", problem), rng).iterates()
 
-    # -- what a strategy decides ------------------------------------------------------------------------
+    # -- decisions of a strategy -------------------------------------------------------------------------
 
-    def teach(self, problem: PoolSVC, rng: np.random.Generator) -> Learner:
-        """Return who learns."""
+    def learner(self, problem: PoolSVC, rng: np.random.Generator) -> Learner:
+        """Return the learner of a run."""
         return Oracle(self.oracle).learner(problem, rng)
 
-    def judge(self, learner: Learner) -> Scores | None:
-        """Return the function that computes f of candidates; None if none are compared."""
+    def scorer(self, learner: Learner) -> Scores | None:
+        """Return the function that computes f of candidates; None if the strategy does not need f."""
         return lambda points: learner.scores(points, keep=getattr(self, "keep_scores", False))
 
-    def offer(self, pool: Pool, count: int, rng: np.random.Generator) -> Index:
-        """Return the points of which the ``count`` nearest are queried."""
+    def candidate_points(self, pool: Pool, count: int, rng: np.random.Generator) -> Index:
+        """Return the candidates, of which the ``count`` nearest are queried."""
         return pool.sample(None if self.sample_size is None else count * self.sample_size, rng)
 
     @property
     def sample_size(self) -> int | None:
-        """Number of points sampled for each label; None: all that are left."""
+        """Number of points sampled for each label; None: the whole pool."""
         return getattr(self, "candidates", None)
 
 
 @dataclass(frozen=True)
 class ActiveSmallPool(Strategy):
-    """Active learning with small pools: of a few random points the one nearest to the boundary is queried, the '59 trick'.
+    """Active learning with small pools: query the nearest to the boundary of a few random points, the '59 trick'.
 
-    Take it where labels cost and the pool is large: a query looks at 59 points. Paper: Ertekin, Huang, Bottou and
+    Use it if labels are expensive and the pool is large: a query compares 59 points. Paper: Ertekin, Huang, Bottou and
     Giles 2007.
 
-    Of 59 candidates one is among the nearest 5 % with a probability of 95 %, whatever the size of the pool. A query costs
-    59 |S| kernel values, or n for an example that enters S where that is less and the rows fit in memory: ``keep_scores``.
-    Labels that are as expected and change nothing are queried in one message: the server ends it at the first that is not.
+    One of 59 candidates is among the nearest 5 % with a probability of 95 %, whatever the size of the pool. A query costs
+    59 |S| kernel values. With ``keep_scores`` it costs n for each example that enters S, the default if that is less and the rows
+    fit in memory. Labels that change nothing if they are as expected are queried in one message, which ends at the first
+    unexpected label.
     """
 
     name = "active-small-pool"
     looks_ahead = True
 
     candidates: int = parameter(
-        59, "L, points sampled per label; one of the nearest share p is among them with probability 1 - (1 - p)^L", ge=1
+        59, "L, points sampled per label; they contain one of the nearest share p with probability 1 - (1 - p)^L", ge=1
     )
     keep_scores: bool | None = parameter(
-        None, "update f of all points by the rows of the coefficients that have changed; none: where that costs less"
+        None, "update f of all points by the rows of the coefficients that change; none: if that costs less"
     )
 
     def warm_ups(self) -> tuple[Solver, ...]:
-        """Add it with so few candidates that a few points leave more than one sample, with and without cached scores."""
+        """Add this solver with two candidates so that few points leave several samples, with and without cached scores."""
         return (*super().warm_ups(), *(self.replace(first=2, candidates=2, keep_scores=keep) for keep in (True, False)))
 
 
 @dataclass(frozen=True)
 class ActiveFullSearch(Strategy):
-    """The classical active learning that small pools are compared with: every point of the pool is a candidate.
+    """Classical active learning: every point of the pool is a candidate.
 
-    Take it where labels cost and the pool is small. Paper: Ertekin, Huang, Bottou and Giles 2007.
+    Use it if labels are expensive and the pool is small. Paper: Ertekin, Huang, Bottou and Giles 2007.
 
-    A query costs |pool| |S| kernel values, as in the paper; with ``keep_scores``, which is not the paper's, n for each
-    coefficient that has changed and whose kernel row is not in memory.
+    A query costs |pool| |S| kernel values, as in the paper. With ``keep_scores``, which is not in the paper, it costs n for each
+    coefficient that changes and whose kernel row is not in memory.
     """
 
     name = "active-full-search"
 
     keep_scores: bool = parameter(
-        False, "update f of all points by the rows of the coefficients that have changed, as far as memory has room"
+        False, "update f of all points by the rows of the coefficients that change, if these fit in memory"
     )
 
 
 @dataclass(frozen=True)
 class RandomSampling(Strategy):
-    """What active learning is compared with: the labels are queried in random order.
+    """Queries of the labels in random order, the baseline for active learning.
 
-    No choice depends on a label, so without a stopping rule one in fifty of the labels is queried together; support_at is
-    that late at most. Take it as the baseline of active learning. Paper: Ertekin, Huang, Bottou and Giles 2007.
+    Use it as the baseline for active learning. Paper: Ertekin, Huang, Bottou and Giles 2007.
+
+    No choice depends on a label, so without a stopping rule a query has a fiftieth of the labels so far; support_at may be too
+    large by that number.
     """
 
     name = "random-sampling"
     looks_ahead = True
 
     stop: Literal["support"] | None = parameter(
-        None, "support: when the number of support vectors is stable; none: when the budget or the pool is used up"
+        None, "support: stop when the number of support vectors is stable; none: when the budget or the pool is used up"
     )
 
-    def judge(self, learner: Learner) -> Scores | None:
-        """Compare nothing."""
+    def scorer(self, learner: Learner) -> Scores | None:
+        """Return None, as candidates are not compared."""
         return None
 
-    def offer(self, pool: Pool, count: int, rng: np.random.Generator) -> Index:
-        """Return the next points of the order that was drawn at first."""
+    def candidate_points(self, pool: Pool, count: int, rng: np.random.Generator) -> Index:
+        """Return the next points of the random order."""
         return pool.next(count)
 
 
 @dataclass(frozen=True)
 class RetrainActive(Strategy):
-    """Active learning with a full solve after each query: what learning example by example is compared with.
+    """Active learning with a full solution after each query, for comparison with online learning.
 
-    Take it where a full solve after each query is affordable. Paper: Tong and Koller 2001.
+    Use it if a full solution after each query is affordable. Paper: Tong and Koller 2001.
 
-    The oracle solves c-svc over all labels that were queried, from the last solution where it can start from one.
+    The oracle solves c-svc over all queried labels, from the last solution if it supports a start.
     """
 
     name = "retrain-active"
 
-    candidates: int | None = parameter(None, "points sampled for each label; none: all that are left", ge=1)
+    candidates: int | None = parameter(None, "number of points sampled for each label; none: the whole pool", ge=1)
 
     def skip(self, problem: ProblemSummary) -> str | None:
-        """Refuse an oracle that is not there or does not solve c-svc."""
+        """Return why the oracle is not available or does not solve c-svc, or None."""
         return oracle_refusal(self.name, self.oracle, takes(CSVC))
 
-    def teach(self, problem: PoolSVC, rng: np.random.Generator) -> Learner:
-        """Return a learner that solves anew whatever it learns."""
+    def learner(self, problem: PoolSVC, rng: np.random.Generator) -> Learner:
+        """Return a learner that solves the problem over all labels after each query."""
         return Retrained(problem, Oracle(self.oracle), rng)
 
 
 class Queries:
-    """One run: a problem, its pool, the learner, and the queries until a rule ends it."""
+    """State of a run: the problem, its pool, the learner, and the stopping rules."""
 
     def __init__(self, strategy: Strategy, problem: PoolSVC, rng: np.random.Generator) -> None:
         self.strategy, self.problem, self.rng = strategy, problem, rng
-        # before anything else: with one seed all strategies begin with the same points
+        # drawn first, so that with the same seed all strategies start with the same points
         order = rng.permutation(problem.n)
         self.pool = Pool(order[np.isnan(problem.targets[order])], problem.n)
-        self.learner = strategy.teach(problem, rng)
-        self.scores = strategy.judge(self.learner)
+        self.learner = strategy.learner(problem, rng)
+        self.scores = strategy.scorer(self.learner)
         self.rules = Rules(strategy.stop_window or max(1, round(_WINDOW * problem.n)), strategy.stop_tolerance)
         self.count = 0
         self.distance: float | None = None
 
     def iterates(self) -> Iterator[Iterate]:
-        """Yield the models of :meth:`Strategy.iterates`."""
+        """Yield the iterates of :meth:`Strategy.iterates`."""
         strategy, problem = self.strategy, self.problem
-        # with the labels that were queried before this run
+        # including the labels that were queried before this run
         self.learn(
             np.concatenate([problem.queried, self.query(self.pool.next(min(strategy.first, problem.queries_left)))])
         )
         yield self.iterate()
         looks_ahead = strategy.looks_ahead and strategy.batch == 1 and strategy.stop is None
         while not (stopped_by := self.stopped()):
-            ahead = min(1 + len(problem.queried) // _AHEAD if looks_ahead else strategy.batch, problem.queries_left)
-            spare = len(self.pool) - (strategy.sample_size or len(self.pool))
-            steady = self.learner.steady() if looks_ahead and spare > 0 and self.scores else None
+            ahead = min(
+                1 + len(problem.queried) // _LABELS_PER_AHEAD if looks_ahead else strategy.batch, problem.queries_left
+            )
+            not_sampled = len(self.pool) - (strategy.sample_size or len(self.pool))
+            steady = self.learner.steady() if looks_ahead and not_sampled > 0 and self.scores else None
             if steady is not None:
-                self.foresee(min(ahead, spare) if math.isfinite(steady[-1]) else 1, steady)
+                self.query_ahead(min(ahead, not_sampled) if math.isfinite(steady[-1]) else 1, steady)
             else:
-                chosen = self.chosen(ahead if self.scores is None else min(ahead, strategy.batch))
+                chosen = self.choose(ahead if self.scores is None else min(ahead, strategy.batch))
                 if strategy.stop == "margin" and self.rules.margin_at is not None:
                     stopped_by = "margin"
                     break
@@ -368,28 +377,28 @@ class Queries:
         yield self.iterate(done=True, stopped_by=stopped_by)
 
     def stopped(self) -> str:
-        """Return what ends the run before another query; empty if nothing does."""
+        """Return why the run ends before another query, or ''."""
         if self.strategy.stop == "support" and self.rules.support_at is not None:
             return "support"
         return ("" if self.problem.queries_left else "budget") if len(self.pool) else "pool"
 
-    def chosen(self, count: int) -> Index:
-        """Return the candidates that are queried next, and note for the rule how near they are."""
-        offered = self.strategy.offer(self.pool, count, self.rng)
+    def choose(self, count: int) -> Index:
+        """Return the points to query next and check the margin rule."""
+        candidates = self.strategy.candidate_points(self.pool, count, self.rng)
         if self.scores is None:
-            return offered
-        distances = np.abs(self.scores(offered))
+            return candidates
+        distances = np.abs(self.scores(candidates))
         self.distance = float(distances.min())
         self.rules.selected(len(self.problem.queried), self.distance, self.learner.margin)
-        return self.pool.nearest(offered, distances, count)
+        return self.pool.nearest(candidates, distances, count)
 
-    def foresee(self, queries: int, steady: Any) -> None:
-        """Query the next labels as long as they are as expected and change nothing, and one more; learn them."""
+    def query_ahead(self, queries: int, steady: Any) -> None:
+        """Query and learn the next labels up to the first that is unexpected or may change the model."""
         labels, (scores, intercept, *_) = len(self.problem.queried), steady
         points, distances = self.pool.foresee(queries, self.strategy.sample_size or 1, steady, self.rng)
         points = points[: self.problem.query_while(points, np.sign(scores[points] + intercept))]
         self.pool.take(points)
-        # each query has its random numbers, however many are made together
+        # unused random numbers are returned, as the numbers of a query do not depend on how many are joined
         cast("Any", self.rng.bit_generator).advance((len(points) - queries) * (self.strategy.sample_size or 1))
         margin, support = self.learner.margin, self.learner.support
         for number, distance in enumerate(distances[: len(points)].tolist(), start=labels):
@@ -401,18 +410,18 @@ class Queries:
         self.learn(points)
 
     def query(self, points: Index) -> Index:
-        """Query the labels of ``points`` and take them out of the pool; return the points."""
+        """Query the labels of ``points``, remove these from the pool and return them."""
         self.problem.query(points)
         self.pool.take(points)
         return points
 
     def learn(self, points: Index) -> None:
-        """Teach the learner points whose labels are known."""
+        """Let the learner learn points with known labels, and check the support rule."""
         self.learner.learn(points)
         self.rules.learned(len(self.problem.queried), self.learner.support)
 
     def iterate(self, *, done: bool = False, **info: Any) -> Iterate:
-        """Return the learner's model with what there is to say about the run."""
+        """Return the learner's model with the figures of the run."""
         margin, rules = self.learner.margin, self.rules
         return self.learner.iterate(
             done=done, labels=len(self.problem.queried), queries=self.count, distance=self.distance,

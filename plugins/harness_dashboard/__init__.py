@@ -1,7 +1,7 @@
-"""Plugin dashboard: the history of every solver as a web site made by asv, with pages of our own, that works offline.
+"""Plugin `dashboard`: a web site with the history of every solver by asv, and pages of comparisons, which works offline.
 
-asv (airspeed velocity) is the optional dependency ``asv``; it measures and publishes in a process of its own
-(`processes`, `inside_asv`, `publishers`), the other modules read and write its files.
+asv (airspeed velocity) is the optional dependency ``asv``. It measures and publishes in a separate process (`processes`,
+`inside_asv`, `publishers`); the other modules read and write its files.
 """
 
 from __future__ import annotations

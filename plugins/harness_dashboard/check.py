@@ -1,9 +1,8 @@
-"""Which of two commits is worse: counts and status are compared at once, times and memory when they look changed twice.
+"""Compare two commits: status and counts by one measurement, times and memory by two if they differ in the first.
 
-Counts are the same in every run of one commit on one machine, so any change beyond the threshold is real. Times are
-not: CPU time is compared by ranks of the runs, and what looks changed is measured again, the two commits in turns, and
-believed only when it looks the same the second time. Wall time is compared by the seconds in which a run waited, which other
-work on the machine does not change.
+Counts are equal in all runs of a commit on a machine, so a change beyond the threshold is real. CPU times and memory are compared
+by a rank test over the runs. If they differ, both commits are measured again in turns, and a change is reported only if both
+measurements agree. Wall time is compared by the seconds in which a run waited, which do not depend on the load of the machine.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from harness_dashboard.records import NO_RUN, Cell
 if TYPE_CHECKING:
     from harness_dashboard.measuring import Bench
 
+# counts of a cell -> their function of its first run
 COUNTS: dict[str, Callable[[Any], float | None]] = {
     "kernel evaluations": lambda run: run.get("kernel_evaluations"),
     "core set": lambda run: run.get("core_set_size"),
@@ -33,20 +33,20 @@ COUNTS: dict[str, Callable[[Any], float | None]] = {
     "test error": lambda run: _error(run.get("test_accuracy")),
     "digits": lambda run: digits(run.get("relative_gap")),
 }
-"""What the certified run of a cell counts."""
 CPU, WALL, MEMORY, STATUS = "CPU time", "wall time", "peak memory", "status"
+# figures that differ from run to run -> field of the runs
 TIMED = {CPU: "cpu_seconds", WALL: "fit_seconds", MEMORY: "peak_rss_bytes"}
-"""What differs from run to run, and the field of the runs."""
-_LEAST_MEMORY = 4e6  # [bytes] a smaller change is noise of the allocator
-_LEAST_WAIT = 0.02  # [s] a shorter wait is noise of a disk
-_TURNS = 2  # number of measurements of each commit that confirm a suspicion
-_CHANCE = 0.01  # probability that equal times look that different in one measurement
+_LEAST_MEMORY = 4e6  # [bytes] smaller changes are noise of the allocator
+_LEAST_WAIT = 0.02  # [s] shorter waits are noise of a disk
+_TURNS = 2  # number of measurements of each commit that confirm a change
+_SIGNIFICANCE = 0.01  # probability that equal times differ as much in one measurement
 _WORSE, _BETTER = "worse", "better"
 _WORKS, _FAILS, _GONE = "works", "fails", "gone"
+# figures of the quality of a model -> difference of a better model: per cent of the test points, digits of the gap
 _MODEL = {"test error": 1.0, "digits": 1.0}
-"""What says how good a model is, and by how much a better one differs: per cent of the test points, digits of the gap."""
 _COSTS = (*TIMED, "kernel evaluations", "core set", "support vectors")
-_ORDER = (STATUS, *_MODEL, *_COSTS)  # of the figures of a cell
+_ORDER = (STATUS, *_MODEL, *_COSTS)  # order of the figures of a cell
+# state before and after -> verdict, and whether it is a regression
 _VERDICTS = {
     (_WORKS, _FAILS): ("fails", True),
     (_GONE, _FAILS): ("new, and fails", True),
@@ -55,11 +55,9 @@ _VERDICTS = {
     (_FAILS, _WORKS): ("works again", False),
     (_GONE, _WORKS): ("new", False),
 }
-"""State before and after -> what is said of it, and whether it is a regression."""
 _HEADER = "| cell | metric | before | after | ratio | verdict |\n| --- | --- | ---: | ---: | ---: | --- |"
 
-Timed = tuple[str, Cell]
-"""A name of `TIMED` and a cell."""
+Timed = tuple[str, Cell]  # a name of `TIMED` and a cell
 
 
 def _error(accuracy: float | None) -> float | None:
@@ -68,9 +66,9 @@ def _error(accuracy: float | None) -> float | None:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """What counts as changed.
+    """Thresholds beyond which a figure counts as changed.
 
-    count : relative change of a count, 0.01 is 1 %, of a relative gap as well. From zero, any increase.
+    count : relative change of a count or a relative gap; any increase from 0 counts
     time : factor between the times
     memory : factor between the peaks of memory of a run's process
     """
@@ -82,11 +80,11 @@ class Thresholds:
 
 @dataclass(frozen=True)
 class Change:
-    """A figure of a cell that changed.
+    """A change of a figure of a cell.
 
     before, after : seconds, bytes, counts, per cent, or digits of the gap; None for a status
-    verdict : in words
-    regression : whether it stops a pull request
+    verdict : description of the change
+    regression : whether the change makes the check fail
     """
 
     cell: Cell
@@ -100,7 +98,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Report:
-    """The result of a check; ``compared`` cells were there in both commits and worked."""
+    """The result of a check; ``compared`` is the number of cells that work in both commits."""
 
     base: str
     head: str
@@ -110,7 +108,7 @@ class Report:
 
     @property
     def regressions(self) -> list[Change]:
-        """The changes that stop a pull request."""
+        """The changes that make the check fail."""
         return [change for change in self.changes if change.regression]
 
 
@@ -118,46 +116,46 @@ def check(
     bench: Bench, base: str, head: str, *, thresholds: Thresholds = Thresholds(), only: Sequence[str] = (),
     notify: Callable[[str], None] = lambda _: None,
 ) -> Report:  # fmt: skip
-    """Measure two commits in turns and compare them; no number enters the history.
+    """Measure two commits in turns and compare them; the results do not enter the history.
 
     base, head : full hashes
-    only : patterns of solvers, data sets or ``solver:dataset``; empty: everything
-    notify : called with what is being done, a line each
+    only : patterns of solvers, data sets or ``solver:dataset``; empty: all cells
+    notify : function that receives lines about the progress
 
     Raises
     ------
-    UsageError : a pattern that names nothing, or asv cannot measure.
+    UsageError : a pattern matches no cell, or asv cannot measure.
     """
     cells = _selected(grid(bench.configuration), only)
-    notify(f"measuring {base[:8]} and {head[:8]} in turns, {len(cells)} cells; what looks changed is measured again")
+    notify(f"measuring {base[:8]} and {head[:8]} in turns, {len(cells)} cells; cells that differ are measured again")
     before, after = _measured(bench, (base, head), cells)
     changes = _changes(bench, (base, head), cells, (before, after), (thresholds, thresholds), notify)
     return Report(base, head, thresholds, changes, len(_working(cells, before, after)))
 
 
-def judge(bench: Bench, base: str, head: str, notify: Callable[[str], None] = lambda _: None) -> Report:
-    """Report what changed from one commit of the history to another; what looks changed is measured again, in turns.
+def check_history(bench: Bench, base: str, head: str, notify: Callable[[str], None] = lambda _: None) -> Report:
+    """Compare two measured commits of the history; cells that differ are measured again in turns.
 
-    The two were measured at different times, maybe beside other work: a smaller factor is enough to look changed.
+    As the commits were measured at different times, under different loads, a smaller factor suffices to measure a time again.
     """
-    usual = Thresholds()
+    thresholds = Thresholds()
     before, after = bench.measured(base), bench.measured(head)
     cells = [cell for cell in grid(bench.configuration) if cell in before and cell in after]
-    limits = (replace(usual, time=usual.time**0.5), usual)
+    limits = (replace(thresholds, time=thresholds.time**0.5), thresholds)
     changes = _changes(bench, (base, head), cells, (before, after), limits, notify)
-    return Report(base, head, usual, changes, len(_working(cells, before, after)))
+    return Report(base, head, thresholds, changes, len(_working(cells, before, after)))
 
 
 def _measured(bench: Bench, commits: tuple[str, str], cells: Sequence[Cell], turns: int = 1) -> tuple[Runs, Runs]:
     """Measure the commits in turns and return all runs of each; they do not enter the history."""
-    found: tuple[Runs, Runs] = ({cell: [] for cell in cells}, {cell: [] for cell in cells})
+    measured: tuple[Runs, Runs] = ({cell: [] for cell in cells}, {cell: [] for cell in cells})
     with tempfile.TemporaryDirectory(prefix="harness-check-") as name:
-        elsewhere = replace(bench, results=Path(name, "results"), records=Path(name, "records"))
+        temporary = replace(bench, results=Path(name, "results"), records=Path(name, "records"))
         for place in (1, 0) * turns:
-            elsewhere.measure(commits[place], cells=cells)
-            for cell, runs in elsewhere.measured(commits[place]).items():
-                found[place][cell] += runs
-    return found
+            temporary.measure(commits[place], cells=cells)
+            for cell, runs in temporary.measured(commits[place]).items():
+                measured[place][cell] += runs
+    return measured
 
 
 def _working(cells: Iterable[Cell], before: Runs, after: Runs) -> list[Cell]:
@@ -168,13 +166,13 @@ def _changes(
     bench: Bench, commits: tuple[str, str], cells: Sequence[Cell], measured: tuple[Runs, Runs],
     limits: tuple[Thresholds, Thresholds], notify: Callable[[str], None],
 ) -> list[Change]:  # fmt: skip
-    """Return what changed; ``limits`` of the first measurement and of the second, which confirms it."""
+    """Return the changes; ``limits`` are the thresholds of the first measurement and of the second, which confirms it."""
     changes = [change for cell in cells for change in _certain(cell, *measured, limits[1])]
     timed = [(metric, cell) for cell in _working(cells, *measured) for metric in TIMED]
-    suspects = {each: verdict for each in timed if (verdict := _compared(each, *measured, limits[0]))}
+    suspects = {figure: verdict for figure in timed if (verdict := _compared(figure, *measured, limits[0]))}
     if suspects:
-        looks = ", ".join(f"{metric} of {solver} on {dataset}" for metric, (solver, dataset) in suspects)
-        notify(f"measuring again what looks changed: {looks}")
+        figures = ", ".join(f"{metric} of {solver} on {dataset}" for metric, (solver, dataset) in suspects)
+        notify(f"measuring again, as they differ: {figures}")
         again = _measured(bench, commits, list(dict.fromkeys(cell for _, cell in suspects)), _TURNS)
         for (metric, cell), verdict in suspects.items():
             if verdict == _compared((metric, cell), *again, limits[1]):
@@ -184,37 +182,37 @@ def _changes(
 
 
 def _with_models(changes: Sequence[Change]) -> list[Change]:
-    """Return the changes; a cost that rose for a better model is no regression, and one that fell for a worse one says so."""
-    found = []
+    """Return the changes, with the model's quality in the verdicts on costs: higher costs of a better model are no regression."""
+    result = []
     for change in changes:
-        models = [each for each in changes if each.cell == change.cell and each.metric in _MODEL]
-        worse = any(each.regression for each in models)
-        better = not worse and any(abs(_difference(each)) >= _MODEL[each.metric] for each in models)
+        models = [other for other in changes if other.cell == change.cell and other.metric in _MODEL]
+        worse = any(model.regression for model in models)
+        better = not worse and any(abs(_difference(model)) >= _MODEL[model.metric] for model in models)
         if change.metric in _COSTS and change.verdict == _WORSE and better:
             change = replace(change, verdict="worse, with a better model", regression=False)
         elif change.metric in _COSTS and change.verdict == _BETTER and worse:
             change = replace(change, verdict="better, with a worse model")
-        found.append(change)
-    return found
+        result.append(change)
+    return result
 
 
-def _selected(whole: list[Cell], only: Sequence[str]) -> list[Cell]:
-    """Return the cells that the patterns name; all if there is no pattern."""
+def _selected(cells: list[Cell], only: Sequence[str]) -> list[Cell]:
+    """Return the cells that match a pattern; all if there is no pattern."""
     selected: list[Cell] = []
     for pattern in only:
-        names = {cell: (*cell, ":".join(cell)) for cell in whole}
-        named = [cell for cell in whole if pattern in names[cell] or fnmatch.filter(names[cell], pattern)]
-        if not named:
-            solvers, datasets = (", ".join(dict.fromkeys(names)) for names in zip(*whole, strict=True))
+        names = {cell: (*cell, ":".join(cell)) for cell in cells}
+        matches = [cell for cell in cells if pattern in names[cell] or fnmatch.filter(names[cell], pattern)]
+        if not matches:
+            solvers, datasets = (", ".join(dict.fromkeys(names)) for names in zip(*cells, strict=True))
             raise UsageError(
                 f"--only: '{pattern}' names no cell; the solvers are {solvers}, the data sets {datasets}; solver:dataset is "
                 "one cell."
             )
-        selected += named
-    return [cell for cell in whole if cell in selected or not only]
+        selected += matches
+    return [cell for cell in cells if cell in selected or not only]
 
 
-# -- what is certain: status and counts -------------------------------------------------------------------
+# -- certain changes: status and counts -------------------------------------------------------------------
 
 
 def _state(runs: list[Record]) -> str:
@@ -224,12 +222,12 @@ def _state(runs: list[Record]) -> str:
 
 
 def _worst(runs: list[Record]) -> Record:
-    """Return the first run that is not well, or the first one."""
+    """Return the first run that is not ok, or the first run."""
     return next((run for run in runs if run["status"] != Status.OK), runs[0])
 
 
 def _certain(cell: Cell, before: Runs, after: Runs, thresholds: Thresholds) -> list[Change]:
-    """Return what changed in a cell's status, or, where it works in both commits, in its counts."""
+    """Return the change of a cell's status, or the changes of its counts if it works in both commits."""
     states = _state(before[cell]), _state(after[cell])
     if states == (_WORKS, _WORKS):
         return _counts(cell, before, after, thresholds)
@@ -246,7 +244,7 @@ def _counts(cell: Cell, before: Runs, after: Runs, thresholds: Thresholds) -> li
         old, new = (read(runs[cell][0]) for runs in (before, after))
         if old is None or new is None:
             continue  # not observable, or not defined for this formulation
-        if metric == "digits":  # a logarithm: a ratio is a difference
+        if metric == "digits":  # a ratio of gaps is a difference of digits
             step = math.log10(1.0 + thresholds.count)
             worse, better = old - new > step, new - old > step
         else:
@@ -256,11 +254,11 @@ def _counts(cell: Cell, before: Runs, after: Runs, thresholds: Thresholds) -> li
     return changes
 
 
-# -- what is not: time and memory -------------------------------------------------------------------------
+# -- uncertain changes: time and memory -------------------------------------------------------------------
 
 
 def _samples(timed: Timed, measured: Runs) -> list[float]:
-    """Return the figure of each run that has one; times are those of later fits where a run has them."""
+    """Return the figure of each run that has one; times are those of later fits if a run has them."""
     metric, cell = timed
     return times(measured[cell], TIMED[metric])
 
@@ -280,26 +278,26 @@ def _compared(timed: Timed, before: Runs, after: Runs, thresholds: Thresholds) -
 
 
 def _more(old: list[float], new: list[float], factor: float, least: float) -> bool:
-    """Return whether the median and the minimum are more by the factor, and a rank test says that the samples differ.
+    """Return whether the median and the minimum increased by the factor, and a rank test is significant.
 
-    Other work on the machine moves medians, but hardly ever every one of a commit's samples.
+    Other work on the machine changes medians, but seldom all samples of a commit.
     """
     from scipy.stats import mannwhitneyu
 
     if any(of(new) <= max(factor * of(old), of(old) + least) for of in (median, min)):
         return False
-    return bool(mannwhitneyu(old, new, method="exact").pvalue < _CHANCE)
+    return bool(mannwhitneyu(old, new, method="exact").pvalue < _SIGNIFICANCE)
 
 
 def _waits(cell: Cell, before: Runs, after: Runs, factor: float) -> bool:
-    """Return whether each run waited longer than every one of the other commit, by a part of the whole time."""
+    """Return whether every run after waited longer than every run before, by a fraction of the median wall time."""
     old, new = ([_waited(run) for run in measured[cell]] for measured in (before, after))
-    usual = median(_samples((WALL, cell), before))
-    return min(new) > max(old) + max(_LEAST_WAIT, (factor - 1.0) * usual)
+    wall = median(_samples((WALL, cell), before))
+    return min(new) > max(old) + max(_LEAST_WAIT, (factor - 1.0) * wall)
 
 
 def _waited(run: Any) -> float:
-    """Return the seconds in which a run neither computed nor stood behind other work, which older commits cannot tell."""
+    """Return the seconds in which a run neither computed nor waited for a core; for older commits an upper bound."""
     if (waited := run.get("waited_seconds")) is not None:
         return float(waited)
     return max(0.0, (run.get("fit_seconds") or 0.0) - (run.get("cpu_seconds") or 0.0))
@@ -309,7 +307,7 @@ def _waited(run: Any) -> float:
 
 
 def markdown(report: Report) -> str:
-    """Return the report: a line that says how many cells are worse, and a table of what changed, the cells with regressions first."""
+    """Return the report: the number of regressions, and a table of the changes, cells with regressions first."""
     limits = report.thresholds
     changed = len(report.changes) - len(report.regressions)
     lines = [
@@ -321,8 +319,8 @@ def markdown(report: Report) -> str:
         worse = {change.cell for change in report.regressions}
         lines += ["", _HEADER, *map(_row, sorted(report.changes, key=lambda change: change.cell not in worse))]
     lines.append(
-        f"\nCounts are changed beyond {100.0 * limits.count:g} %, times beyond a factor of {limits.time:g} in two "
-        f"measurements that took turns, peak memory beyond a factor of {limits.memory:g}."
+        f"\nThresholds: {100.0 * limits.count:g} % for counts, a factor of {limits.time:g} for times and "
+        f"{limits.memory:g} for peak memory, both in two measurements in turns."
     )
     return "\n".join(lines) + "\n"
 

@@ -1,4 +1,4 @@
-"""Classes of problems: a choice of formulation, number of points, dimension and density, each of which may be 'all'."""
+"""Classes of problems by formulation, number of points, dimension and density, each of which may be 'all'."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ if TYPE_CHECKING:
 
 SIZES = ((1_000.0, "up to 1,000"), (5_000.0, "1,000 to 5,000"), (50_000.0, "5,000 to 50,000"), (None, "more"))
 DIMENSIONS = ((10.0, "up to 10"), (100.0, "10 to 100"), (None, "over 100"))
-SPARSE = 0.25
-"""Up to this share of values that are not zero, a data set is called sparse."""
+SPARSE = 0.25  # largest fraction of nonzero values of a sparse data set
 
 
 def classes(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the classes of the problems of a table, as `tables` makes it, and how times grow with the size of a data set.
+    """Return the classes of the problems of a table of `tables`, and the growth of times with the size of the data set.
 
-    ``place`` has the number of the problem of each row, ``kinds`` the place of each class among ``problems``.
+    ``place`` has the index of the problem of each row, ``kinds`` the index of each class in ``problems``.
     """
     nothing = [None] * table["rows"]
     keys = list(zip(*(table["columns"].get(name, nothing) for name in ("dataset", "problem")), strict=True))
@@ -40,9 +39,9 @@ def classes(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def subsets(facts: Sequence[Mapping[str, Any]]) -> tuple[dict[str, int], list[tuple[int, ...]]]:
-    """Return the classes that have problems, and the problems of each.
+    """Return the classes that have problems, and the problems of each class.
 
-    The first is ``{"formulation|size|dimension|density": place in the second}``, '' is all of them.
+    The first is ``{"formulation|size|dimension|density": index in the second}``, with '' for all.
     """
     members: dict[tuple[str, ...], list[int]] = {}
     for problem, fact in enumerate(facts):
@@ -59,7 +58,7 @@ def subsets(facts: Sequence[Mapping[str, Any]]) -> tuple[dict[str, int], list[tu
 
 
 def _place(value: Any, ends: Sequence[tuple[float | None, str]]) -> str:
-    """Return the number of the class that a value is in, '' if the value is not known."""
+    """Return the index of the interval that contains the value; '' if the value is unknown."""
     if not is_number(value):
         return ""
     return str(next(i for i, (high, _) in enumerate(ends) if high is None or value <= high))

@@ -1,4 +1,4 @@
-"""``harness dashboard``: measure commits, compare two, and make pages of what was measured."""
+"""The command ``harness dashboard``: measure commits, compare two commits, and make pages of the results."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ CONFIG = click.option(
 )  # fmt: skip
 MACHINE = click.option("--machine", metavar="NAME", help="This machine's name in the history.  [default: its host's]")
 SECONDS_PER_COMMIT = 8.0  # [s] to install a commit and to start asv
-SECONDS_PER_CELL = 3.0  # [s] of a grid that was never measured, with compilation
-NOT_MEASURED = "some files have edits that are not committed: they are not measured"
+SECONDS_PER_CELL = 3.0  # [s] for a cell with compilation, if the grid was never measured
+NOT_MEASURED = "some files have edits that are not committed; only commits are measured"
 
 
 def _configured(config: str | None) -> Any:
@@ -40,34 +40,34 @@ _progress = functools.partial(click.echo, err=True)
 
 @click.group(cls=CommandGroup, short_help="The history of every solver, as a web site.")
 def dashboard() -> None:
-    """Show a result store as a web page, or watch every solver over the commits of a repository.
+    """Show a result store as a web page, or measure every solver over the commits of a repository.
 
     \b
       harness dashboard export --single-file page.html
       harness dashboard run HEAD~5..HEAD
 
-    The single file needs nothing else. The history is kept by asv (airspeed velocity): pip
+    The single file needs no other files. The history needs asv (airspeed velocity): pip
     install 'svm-harness[asv]'.
     """
 
 
-@dashboard.command(short_help="Write what the history needs in a plugin's repository.")
+@dashboard.command(short_help="Write the files for a history in a plugin's repository.")
 @click.argument("file", required=False)
 def init(file: str | None) -> None:
-    """Write what the history over commits needs: asv.conf.json, a grid, a folder of benchmarks and a gate for CI.
+    """Write the files for a history over commits: asv.conf.json, a grid, a folder of benchmarks and a gate for CI.
 
     \b
       harness dashboard init
       harness dashboard init my_solver.py
 
     The grid has the solvers of the plugin in this folder, which must be installed (pip install -e .), and one to compare
-    with. FILE is a solver that is no project yet: it gets a pyproject.toml. No file is overwritten.
+    with. FILE is a solver without a project, for which a pyproject.toml is written. No file is overwritten.
     """
     from harness_dashboard.init import project
 
     files = project(Path.cwd(), file)
-    if there := [os.path.relpath(path) for path in files if path.exists()]:
-        raise UsageError(f"nothing was written: {', '.join(there)} exist; remove what is to be written anew.")
+    if existing := [os.path.relpath(path) for path in files if path.exists()]:
+        raise UsageError(f"nothing was written, as {', '.join(existing)} exist; remove the files to replace.")
     for path, text in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -82,7 +82,7 @@ def init(file: str | None) -> None:
 
 @dashboard.command(short_help="Measure commits of this repository.")
 @click.argument("commits", metavar="[RANGE]", default="HEAD")
-@click.option("--again", is_flag=True, help="Measure commits anew that were measured before.")
+@click.option("--again", is_flag=True, help="Also measure commits that were measured before.")
 @MACHINE
 @CONFIG
 def run(commits: str, again: bool, machine: str | None, config: str | None) -> None:
@@ -92,29 +92,31 @@ def run(commits: str, again: bool, machine: str | None, config: str | None) -> N
       harness dashboard run HEAD~5..HEAD
 
     Each commit is installed over the libraries of this Python, fits every cell of benchmarks/grid.json, and is saved
-    when it is finished. What looks changed since the commit before is measured again, both in turns, and listed if it
-    looks changed again. Commits that were measured on this machine are skipped. A solver that fails is listed as failed.
+    when it is finished. Cells that differ from the previous commit are measured again, both commits in turns, and listed if
+    they differ again. Commits that were measured on this machine are skipped. A solver that fails is listed as failed.
 
     Then make the site: harness dashboard build
     """
-    from harness_dashboard.check import judge, markdown
+    from harness_dashboard.check import check_history, markdown
     from harness_dashboard.measuring import Bench, grid, summary
 
     bench = Bench.of(_configured(config), machine)
-    wanted = bench.repository.range(commits)
-    if bench.repository.edited():
+    requested = bench.repository.range(commits)
+    if bench.repository.has_edits():
         _note(NOT_MEASURED)
-    todo = [commit for commit in wanted if again or not bench.is_measured(commit)]
-    if len(todo) < len(wanted):
-        click.echo(f"{len(wanted) - len(todo)} of {len(wanted)} commits were measured before; --again measures anew")
+    todo = [commit for commit in requested if again or not bench.is_measured(commit)]
+    if len(todo) < len(requested):
+        click.echo(
+            f"{len(requested) - len(todo)} of {len(requested)} commits were measured before; --again measures them again"
+        )
     if not todo:
         return
     cells, expected = len(grid(bench.configuration)), bench.expected_seconds()
     seconds = len(todo) * (SECONDS_PER_COMMIT + (expected or cells * SECONDS_PER_CELL))
     why = "as the last commit did" if expected else f"at {SECONDS_PER_CELL:g} s a cell, on an idle machine"
     _progress(
-        f"commits: {len(todo)}, cells: {cells}; they take at least {seconds:.0f} s, {why}, and longer where something looks "
-        "changed: that is measured again"
+        f"commits: {len(todo)}, cells: {cells}; they take at least {seconds:.0f} s, {why}, and longer if cells differ, as these "
+        "are measured again"
     )
     for number, commit in enumerate(todo, start=1):
         _progress(f"[{number}/{len(todo)}] {commit[:8]} {bench.repository.title(commit)}")
@@ -124,9 +126,9 @@ def run(commits: str, again: bool, machine: str | None, config: str | None) -> N
         click.echo(f"{commit[:8]}: {line} in {time.monotonic() - began:.0f} s")
         for reason in reasons:
             _note(reason)
-        if (older := bench.before(commit)) is not None:
-            report = judge(bench, older, commit, notify=_progress)
-            bench.note_changes(commit, older, [vars(change) for change in report.changes])
+        if (older := bench.measured_ancestor(commit)) is not None:
+            report = check_history(bench, older, commit, notify=_progress)
+            bench.save_changes(commit, older, [vars(change) for change in report.changes])
             click.echo(markdown(report), nl=False)
 
 
@@ -138,36 +140,36 @@ def build(config: str | None) -> None:
     \b
       harness dashboard build
 
-    It loads nothing over the network, so any web server can show it.
+    It loads nothing over the network and works with any web server.
     """
     from harness_dashboard.measuring import publish
 
     folder = publish(_configured(config))
     click.echo(f"the site is {folder}")
-    click.echo(f"look at it: python -m http.server --bind 127.0.0.1 --directory {folder}")
+    click.echo(f"to open it, run: python -m http.server --bind 127.0.0.1 --directory {folder}")
 
 
 @dashboard.command(short_help="Add the results of comparisons to the dashboard.")
 @CONFIG
 @click.option(
     "--store", "stores", multiple=True, metavar="FILE", type=click.Path(dir_okay=False),
-    help="The result store.  [default: the user's own] Repeatable.",
+    help="The result store.  [default: the user's] Repeatable.",
 )  # fmt: skip
-@click.option("--commit", metavar="REV", help="The commit of runs that name none, or one the repository does not have.")
+@click.option("--commit", metavar="REV", help="The commit of runs without one, or with one that the repository lacks.")
 @click.option(
     "--single-file", metavar="FILE", type=click.Path(),
-    help="Write the pages of the stores alone as one HTML file: no asv, no server needed.",
+    help="Write only the pages of the stores, as one HTML file that needs no asv and no server.",
 )  # fmt: skip
 def export(config: str | None, stores: Sequence[str], commit: str | None, single_file: str | None) -> None:
-    """Write what `harness compare` has stored as results of the dashboard, each run at the commit it was measured at.
+    """Add the stored results of `harness compare` to the dashboard, each run at the commit at which it was measured.
 
     \b
       harness dashboard export --single-file page.html
 
-    Whatever was exported before stays; the same run twice counts once, as it was measured last. Then make the site:
+    Earlier exports remain; of a run that was repeated only the last result counts. Then make the site:
     harness dashboard build.
 
-    With --single-file the pages of ours, their scripts and the data are one file, to be opened from a disk or a mail.
+    With --single-file the pages, their scripts and the data are one file, which opens from a disk or a mail.
     """
     from harness import default_store
     from harness.report.output import checked_output, deliver
@@ -180,7 +182,7 @@ def export(config: str | None, stores: Sequence[str], commit: str | None, single
         then = f"make the site: harness dashboard build{f' --config {config}' if config else ''}"
     else:
         if (config, commit) != (None, None):
-            raise UsageError("--single-file: it is made of the stores alone; give it without --config and --commit.")
+            raise UsageError("--single-file cannot be combined with --config and --commit; leave these out.")
         from harness_dashboard.page import of_stores
 
         target = checked_output(single_file, option="--single-file")
@@ -221,12 +223,12 @@ def check(ctx: click.Context, /, base: str, head: str, **given: Any) -> None:
     \b
       harness dashboard check HEAD~1 HEAD
 
-    Kernel evaluations, core sets, support vectors, test errors and gaps are counts: the same in every run, so any change
-    beyond the threshold is real. What looks slower is measured again, and reported if it is slower again. A solver that
-    is gone or fails is a regression; a new one is not, nor is what costs more where the model got better. The numbers do
+    Kernel evaluations, core sets, support vectors, test errors and gaps are the same in every run, so any change
+    beyond the threshold is real. A cell that is slower is measured again, and reported if it is slower again. A solver that
+    is gone or fails is a regression; a new one is not, and neither are higher costs of a better model. The results do
     not enter the history.
 
-    Exit codes: 0 nothing is worse, 1 something is, 2 the check could not be made.
+    Exit codes: 0 no regressions, 1 regressions, 2 the check failed.
     """
     from harness_dashboard.check import Thresholds, markdown
     from harness_dashboard.check import check as compare
@@ -237,15 +239,15 @@ def check(ctx: click.Context, /, base: str, head: str, **given: Any) -> None:
         if ".." in revision:
             ends = " ".join(end or "HEAD" for end in re.split(r"\.{2,3}", revision, maxsplit=1))
             raise UsageError(
-                f"{name}: '{revision}' is a range; name two commits in two words, as in `harness dashboard check {ends}`."
+                f"{name}: '{revision}' is a range; name two commits, as in `harness dashboard check {ends}`."
             )
-    older, newer = bench.repository.named(base, "BASE").name, bench.repository.named(head, "HEAD").name
+    older, newer = bench.repository.find(base, "BASE").name, bench.repository.find(head, "HEAD").name
     if older == newer:
         raise UsageError(
-            f"BASE and HEAD are one commit: '{base}' and '{head}' both name {older[:8]}; name two, the older one first, "
+            f"BASE and HEAD are the same commit: '{base}' and '{head}' both name {older[:8]}; name two, the older one first, "
             "as in `harness dashboard check HEAD~1 HEAD`."
         )
-    if bench.repository.edited():
+    if bench.repository.has_edits():
         _note(NOT_MEASURED)
     thresholds = Thresholds(given["count_threshold"], given["time_factor"], given["memory_factor"])
     only = [name.strip() for name in given["only"].split(",")] if given["only"] else ()

@@ -1,4 +1,4 @@
-"""asv's configuration file, read as asv reads it, with every folder made absolute."""
+"""Read asv's configuration file as asv does, with absolute folders."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from harness import UsageError
 from harness_dashboard import history
 
 FILE_NAME = "asv.conf.json"
-OURS = ".harness_dashboard.inside_asv"
-"""What the file names as our plugin of asv."""
+OURS = ".harness_dashboard.inside_asv"  # our plugin of asv in the configuration file
 
 _FOLDERS = ("benchmark_dir", "env_dir", "results_dir", "html_dir")
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """A configuration file and what it says.
+    """A configuration file and its content.
 
-    path : the file, absolute; relative names in it are relative to its folder
-    asv : asv's own ``Config``, its folders and a local repository made absolute
+    path : absolute path of the file; relative paths in it are relative to its folder
+    asv : asv's ``Config`` with absolute folders and an absolute local repository
     """
 
     path: Path
@@ -30,22 +29,22 @@ class Configuration:
 
     @property
     def folder(self) -> Path:
-        """The folder of the file: asv's working directory."""
+        """Folder of the file, which is asv's working directory."""
         return self.path.parent
 
     @property
     def results_dir(self) -> Path:
-        """Where asv keeps its numbers."""
+        """Folder of asv's results."""
         return Path(self.asv.results_dir)
 
     @property
     def html_dir(self) -> Path:
-        """Where the site is made."""
+        """Folder of the site."""
         return Path(self.asv.html_dir)
 
     @property
     def records_dir(self) -> Path:
-        """Where the records stand that asv cannot keep: status, reason and trace of each run."""
+        """Folder of the records with status, reason and trace of each run, which asv does not store."""
         return history.records_folder(self.results_dir)
 
 
@@ -54,7 +53,7 @@ def load(path: str | Path = FILE_NAME) -> Configuration:
 
     Raises
     ------
-    UsageError : asv is not installed, the file is missing, is no JSON object, or names no repository.
+    UsageError : asv is not installed, or the file is missing, is no JSON object, or names no repository.
     """
     if importlib.util.find_spec("asv") is None:
         raise UsageError("the dashboard needs asv, which is not installed; run `pip install 'svm-harness[asv]'`.")
@@ -66,13 +65,12 @@ def load(path: str | Path = FILE_NAME) -> Configuration:
         path = path / FILE_NAME
     if not path.is_file():
         raise UsageError(
-            f"--config: there is no file {path}. Go to the folder that has one, or name it; in the repository of a plugin of "
-            "your own write one: harness dashboard init."
+            f"--config: there is no file {path}. Change to its folder or name it; in the repository of your plugin create one: "
+            "harness dashboard init."
         )
     try:
-        read = load_json(str(path), Config.api_version, js_comments=True)
-        config = Config.from_json(read)
-    except (UserError, ValueError, TypeError, OSError) as error:  # TypeError: JSON, but no object
+        config = Config.from_json(load_json(str(path), Config.api_version, js_comments=True))
+    except (UserError, ValueError, TypeError, OSError) as error:  # TypeError: the JSON is no object
         raise UsageError(f"--config: {path} cannot be used: {' '.join(str(error).split())}") from None
     for name in _FOLDERS:
         setattr(config, name, str((path.parent / getattr(config, name)).resolve()))

@@ -1,4 +1,4 @@
-"""The result store of `harness compare`, written as the records of a dashboard."""
+"""Export result stores of `harness compare` as records of a dashboard."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from harness import Record, StoreReader, UsageError
 from harness_dashboard import names, numbers
 from harness_dashboard.commits import Commit, Repository
-from harness_dashboard.history import ENVIRONMENT, FIELDS, file_of
+from harness_dashboard.history import ENVIRONMENT, FIELDS, record_file_path
 from harness_dashboard.records import RecordFile, read_file
 from harness_dashboard.tables import thinned, upward
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 class Summary:
     """The result of an export.
 
-    runs : number of runs written
+    runs : number of exported runs
     solvers, problems : names; a problem is a data set with problem and kernel
-    omitted : why rows of the stores were left out -> how many
-    unread : a sentence for each row of a store that cannot be read
+    omitted : reason -> number of rows of the stores that were left out for it
+    unread : a sentence for each row of a store that could not be read
     """
 
     runs: int = 0
@@ -40,17 +40,17 @@ class Summary:
     unread: list[str] = field(default_factory=list)
 
     def what(self) -> str:
-        """Return how many runs, solvers and problems there are."""
+        """Return the numbers of runs, solvers and problems as text."""
         return f"runs: {self.runs}, solvers: {len(self.solvers)}, data sets and problems: {len(self.problems)}"
 
     def notes(self) -> list[str]:
-        """Return a sentence for each reason why runs were left out."""
+        """Return a sentence for each reason why rows were left out."""
         return [*(f"{number} runs {why}" for why, number in (+self.omitted).items()), *self.unread]
 
 
 @dataclass(frozen=True)
 class Place:
-    """The file of records that a run belongs to."""
+    """The commit, machine and Python version of a file of records."""
 
     commit: Commit
     machine: str
@@ -58,14 +58,14 @@ class Place:
 
     @property
     def environment(self) -> str:
-        """The name of the environment of such results."""
+        """Name of the environment of exported results."""
         return f"{ENVIRONMENT}{self.python}"
 
 
 class Collection:
-    """The runs of a store by place and cell; only the newest runs of a cell keep their traces.
+    """The runs of stores by place and cell, with the traces of the newest runs of each cell.
 
-    A store may hold hundreds of thousands of runs: they pass by one at a time, and traces that no page needs are dropped at once.
+    A store may have hundreds of thousands of runs, so they are read one at a time, and traces that no page needs are dropped.
     """
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Collection:
         self._newest: dict[tuple[str, str, Cell], tuple[int, list[Record]]] = {}
 
     def add(self, record: Record, commit: Commit) -> None:
-        """Take a run that was measured at a commit; one of the same cell at a newer commit takes its trace."""
+        """Add a run that was measured at a commit, and drop the traces of its cell at older commits."""
         machine = self._machine(record.get("machine") or {})
         python = names.python_version((record.get("versions") or {}).get("python"))
         cell = names.solver_name(record), names.dataset_name(record)
@@ -85,66 +85,66 @@ class Collection:
             record.pop("trace", None)
         else:
             self._newest[key] = (commit.time, runs)
-            for each in newest if newest is not runs else ():
-                each.pop("trace", None)
-        slim = _slim(record, cell)
-        slim["group"] = names.identity(record)
-        runs.append(slim)
+            for older in newest if newest is not runs else ():
+                older.pop("trace", None)
+        selected = _select_fields(record, cell)
+        selected["group"] = names.identity(record)
+        runs.append(selected)
 
-    def settle(self) -> None:
-        """Give the runs that ended before their problem was known a place among those of their data set."""
+    def assign_problems(self) -> None:
+        """Assign the runs that ended before their problem was known to a problem of their data set."""
         for cells in self.places.values():
-            whole = list(dict.fromkeys(dataset for _, dataset in cells))
-            for cell in [each for each, runs in cells.items() if not any(run.get("kernel") for run in runs)]:
-                home = (cell[0], next((name for name in whole if name.startswith(f"{cell[1]}, ")), cell[1]))
-                if home == cell:
+            problems = list(dict.fromkeys(dataset for _, dataset in cells))
+            for cell in [cell for cell, runs in cells.items() if not any(run.get("kernel") for run in runs)]:
+                target = (cell[0], next((name for name in problems if name.startswith(f"{cell[1]}, ")), cell[1]))
+                if target == cell:
                     continue
                 runs = cells.pop(cell)
-                if home in cells:
-                    continue  # the solver was measured there: its failure elsewhere is no news
+                if target in cells:
+                    continue  # the solver has runs of this problem, which say more
                 for run in runs:
-                    run["dataset"] = home[1]
-                cells[home] = runs
+                    run["dataset"] = target[1]
+                cells[target] = runs
 
     def _machine(self, machine: dict[str, Any]) -> str:
-        processor, cores = (names.word(machine.get(what)) for what in ("processor", "cores"))
-        return f"{processor}-{cores}c-{names.word(machine.get('id'), 6)}"
+        processor, cores = (names.file_name_part(machine.get(what)) for what in ("processor", "cores"))
+        return f"{processor}-{cores}c-{names.file_name_part(machine.get('id'), 6)}"
 
 
-def _slim(record: Record, cell: Cell) -> Record:
+def _select_fields(record: Record, cell: Cell) -> Record:
     """Return the fields of a record of the store that a dashboard needs."""
-    slim = Record({name: value for name in FIELDS if (value := record.get(name)) not in (None, "", {}, [])})
-    for name, value in slim.items():
+    selected = Record({name: value for name in FIELDS if (value := record.get(name)) not in (None, "", {}, [])})
+    for name, value in selected.items():
         if isinstance(value, float):
-            slim[name] = upward(value, 6) if name in ("relative_gap", "suboptimality") else numbers.rounded(value)
-    slim["solver"], slim["dataset"] = cell
-    slim["measured_at"] = names.moment(record.get("measured_at")).isoformat(timespec="milliseconds")
-    slim["data"] = str(record.get("data_sha256") or "")[:12]
-    return slim
+            selected[name] = upward(value, 6) if name in ("relative_gap", "suboptimality") else numbers.rounded(value)
+    selected["solver"], selected["dataset"] = cell
+    selected["measured_at"] = names.parse_time(record.get("measured_at")).isoformat(timespec="milliseconds")
+    selected["data"] = str(record.get("data_sha256") or "")[:12]
+    return selected
 
 
 def export(stores: Sequence[Path], into: Configuration, revision: str | None = None) -> Summary:
-    """Add the runs of the stores to a dashboard; its other runs stay.
+    """Add the runs of the stores to a dashboard.
 
     Parameters
     ----------
-    revision : the commit that runs belong to which name none, or one that the repository does not have
+    revision : the commit of runs without one, or with one that the repository lacks
 
     Raises
     ------
-    UsageError : no store, no repository, no such commit, or nothing in the stores that could be exported.
+    UsageError : a store, the repository or the commit does not exist, or no run in the stores can be exported.
     """
     repository = Repository(into.asv.repo)
-    stand_in = repository.named(revision, "--commit") if revision else None
-    collection, summary = collected(stores, lambda record: repository.of(record) or stand_in)
+    default = repository.find(revision, "--commit") if revision else None
+    collection, summary = read_stores(stores, lambda record: repository.commit_of(record) or default)
     if not collection.places:
         raise UsageError(
-            f"no runs in {', '.join(map(str, stores))} that are of a commit of the repository; say which commit they belong "
-            "to with --commit REV, or make a page without a repository with --single-file page.html."
+            f"no runs in {', '.join(map(str, stores))} have a commit of the repository; give it with --commit REV, or "
+            "make a page without a repository with --single-file page.html."
         )
     for place, cells in collection.places.items():
         merged = {cell: list(runs) for cell, runs in cells.items()}
-        path = file_of(into.records_dir, place.commit.name, place.environment, place.machine)
+        path = record_file_path(into.records_dir, place.commit.name, place.environment, place.machine)
         for cell, runs in read_file(path).cells().items() if path.exists() else ():
             merged.setdefault(cell, []).extend(runs)
         file = record_file(place, merged, summary)
@@ -152,47 +152,42 @@ def export(stores: Sequence[Path], into: Configuration, revision: str | None = N
     return summary
 
 
-def collected(stores: Sequence[Path], commit_of: Callable[[Record], Commit | None]) -> tuple[Collection, Summary]:
-    """Read the stores, all of them in the order of time.
+def read_stores(stores: Sequence[Path], commit_of: Callable[[Record], Commit | None]) -> tuple[Collection, Summary]:
+    """Return the runs of all stores, read in the order of time, and a summary.
 
     Raises
     ------
-    UsageError : there is no such store.
+    UsageError : a store does not exist.
     """
     collection, summary = Collection(), Summary()
     for store in stores:
         if not store.is_file():
             raise UsageError(f"there is no result store at {store}; run `harness compare` or name one with --store.")
     with contextlib.ExitStack() as stack:
-        opened = [stack.enter_context(StoreReader(path)) for path in stores]
-        for record in heapq.merge(*(each.records() for each in opened), key=lambda record: str(record["measured_at"])):
+        readers = [stack.enter_context(StoreReader(path)) for path in stores]
+        records = heapq.merge(*(reader.records() for reader in readers), key=lambda record: str(record["measured_at"]))
+        for record in records:
             if record.get("path"):
                 summary.omitted["are of paths and were left out; `harness results` shows them"] += 1
             elif (commit := commit_of(record)) is None:
-                summary.omitted[
-                    "name no commit of the repository and were left out; --commit REV says where they belong"
-                ] += 1
+                summary.omitted["have no commit of the repository and were left out; --commit REV sets it"] += 1
             else:
                 collection.add(record, commit)
-        summary.unread = [sentence for each in opened for sentence in each.damaged.values()]
-    collection.settle()
+        summary.unread = [sentence for reader in readers for sentence in reader.damaged.values()]
+    collection.assign_problems()
     return collection, summary
 
 
 def record_file(place: Place, cells: Mapping[Cell, Iterable[Record]], summary: Summary) -> RecordFile:
-    """Return the runs of a place that count, their traces thinned, and add them to the summary."""
+    """Return the latest runs of a place, with thinned traces, and add them to the summary."""
     records: list[Record] = []
     for (solver, problem), runs in cells.items():
         unique = _unique(runs)
-        counted = names.counting(unique)
-        records += counted
-        older = sum(run.get("group") != counted[0].get("group") for run in unique)
-        summary.omitted[
-            "are of older code, or of other versions or limits than the newest ones, and were left out"
-        ] += older
-        summary.omitted["were measured anew later at the same commit and were left out"] += (
-            len(unique) - len(counted) - older
-        )
+        latest = names.latest_records(unique)
+        records += latest
+        older, omitted = sum(run.get("group") != latest[0].get("group") for run in unique), summary.omitted
+        omitted["have older code, other versions or other limits than the newest runs and were left out"] += older
+        omitted["were measured again later at the same commit and were left out"] += len(unique) - len(latest) - older
         summary.solvers.add(solver)
         summary.problems.add(problem)
     for record in records:
@@ -204,7 +199,7 @@ def record_file(place: Place, cells: Mapping[Cell, Iterable[Record]], summary: S
 
 
 def _unique(runs: Iterable[Record]) -> list[Record]:
-    """Return runs without those that an earlier export has written already."""
+    """Return the runs without duplicates from earlier exports."""
     return list(
         {(run.get("measured_at"), run.get("seed"), run.get("repetition")): run for run in reversed([*runs])}.values()
     )

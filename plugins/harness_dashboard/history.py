@@ -1,9 +1,9 @@
-"""What the dashboard and the benchmarks that run under old commits agree on: names, and the format of the records.
+"""Names and the format of the records, shared by the dashboard and the benchmarks of old commits.
 
-Standard library only: ``benchmarks`` runs with the code of a commit of any age installed, and loads this file by its path.
+This module uses only the standard library, as ``benchmarks`` runs with the code of any commit installed and loads it by its path.
 
-asv keeps one number a benchmark and forgets why there is none. So whoever measures also writes one file for each
-commit, environment and machine: ``records/<commit>-<environment>-<machine>.json``.
+asv stores one number for each benchmark, without a reason if there is none. So a measurement also writes a file for each commit,
+environment and machine: ``records/<commit>-<environment>-<machine>.json``.
 """
 
 from __future__ import annotations
@@ -15,24 +15,17 @@ import re
 from pathlib import Path
 from typing import Any
 
+# environment variables: folder of the benchmarks, folder of the records, name of the machine, measured cells as JSON (unset: all)
 BENCHMARKS, RECORDS, MACHINE, ONLY = (
     "HARNESS_HISTORY_BENCHMARKS", "HARNESS_HISTORY_RECORDS", "HARNESS_HISTORY_MACHINE", "HARNESS_HISTORY_ONLY",
 )  # fmt: skip
-"""Variables: folder of our benchmarks, folder of the records, the machine's name, the measured cells as JSON (not set: all)."""
-
+# environment variables that asv sets for the benchmarks
 ASV_COMMIT, ASV_FOLDER, ASV_ENVIRONMENT = "ASV_COMMIT", "ASV_CONF_DIR", "ASV_ENV_NAME"
-"""Variables that asv sets for the benchmarks."""
-
-ENVIRONMENT = "compare-py"
-"""What the environments of exported results begin with; behind it Python's version."""
-
+ENVIRONMENT = "compare-py"  # prefix of the environments of exported results; Python's version follows
 VERSION = 1
-ABSENT = "absent"
-"""What stands for the status of a solver that a commit does not have: no run, so none of its statuses."""
-
-LEAST_GAP = 1e-9
-"""Below, a gap is rounding, and a multiple of it no regression."""
-
+ABSENT = "absent"  # status of a cell whose solver the commit does not have
+LEAST_GAP = 1e-9  # relative gap below which differences are rounding
+# fields of a run that are stored besides ``solver`` and ``dataset``, which are the names in asv
 FIELDS = (
     "plugin", "parameters", "formulation", "problem_parameters", "kernel", "kernel_parameters", "seed", "repetition", "threads",
     "iteration_limit", "kernel_evaluation_limit", "status", "stopped_by", "reason", "fit_seconds", "cpu_seconds", "waited_seconds",
@@ -41,52 +34,51 @@ FIELDS = (
     "epsilon_plus", "test_accuracy", "metrics", "evaluations_at_least", "gap_rounding", "undecidable", "target_gap", "trace",
     "label", "n_train", "n_features", "n_test", "density", "positive_share",
 )  # fmt: skip
-"""What is kept of a run, beside ``solver`` and ``dataset``, the names as asv has them."""
 
 
 def records_folder(results: str | Path) -> Path:
-    """Return where the records stand beside the folder of asv's results."""
+    """Return the folder of the records, next to the folder of asv's results."""
     return Path(results).parent / "records"
 
 
-def plain(name: str) -> str:
-    """Return a name as part of a file's name: letters, digits, dots, dashes and underscores."""
+def safe_name(name: str) -> str:
+    """Return a name with only letters, digits, dots, dashes and underscores, for a file name."""
     return re.sub(r"[^A-Za-z0-9._-]+", "_", name)
 
 
 def digits(gap: float | None) -> float | None:
-    """Return how many digits of the objective are certified: 3 at a relative gap of 1e-3, at most 9."""
+    """Return the number of certified digits of the objective: 3 at a relative gap of 1e-3, at most 9."""
     return None if gap is None else -math.log10(max(gap, LEAST_GAP))
 
 
-def file_of(folder: Path, commit: str, environment: str, machine: str) -> Path:
+def record_file_path(folder: Path, commit: str, environment: str, machine: str) -> Path:
     """Return the file of a commit's records."""
-    return folder / f"{plain(commit)}-{plain(environment)}-{plain(machine)}.json"
+    return folder / f"{safe_name(commit)}-{safe_name(environment)}-{safe_name(machine)}.json"
 
 
 def write(
     folder: Path, *, commit: str, commit_time: int | None, machine: str, environment: str, measured_at: str,
     records: list[Any], changes: list[Any] | None = None, against: str | None = None,
 ) -> Path:  # fmt: skip
-    """Write the runs of one commit in one environment on one machine, whole or not at all.
+    """Write the runs of one commit in one environment on one machine, atomically.
 
     commit : the full hash
     commit_time : milliseconds since 1970, None if unknown
     measured_at : ISO time of the newest run
-    records : dicts with ``solver``, ``dataset`` and those of ``FIELDS`` that are known; ``status`` may be `ABSENT`
-    changes : what changed since the commit ``against``; None if nobody has compared them
+    records : dicts with ``solver``, ``dataset`` and the known ``FIELDS``; ``status`` may be `ABSENT`
+    changes : changes since the commit ``against``; None if the commits were not compared
     """
     content = {
         "version": VERSION, "commit": commit, "commit_time": commit_time, "machine": machine, "environment": environment,
         "measured_at": measured_at, "records": records, "changes": changes, "against": against,
     }  # fmt: skip
-    target = file_of(folder, commit, environment, machine)
-    put(target, json.dumps(content, allow_nan=False, separators=(",", ":")))
+    target = record_file_path(folder, commit, environment, machine)
+    replace_file(target, json.dumps(content, allow_nan=False, separators=(",", ":")))
     return target
 
 
-def put(target: Path, text: str) -> None:
-    """Put a new file in the place of ``target`` in one step."""
+def replace_file(target: Path, text: str) -> None:
+    """Replace the file ``target`` atomically."""
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_name(f".{target.name[:60]}-{os.getpid()}.tmp")
     unfinished.write_text(text)

@@ -1,18 +1,16 @@
-"""What runs in asv's own process, and all that is used of asv's undocumented side. It holds for asv 0.6.6 to 0.6.x.
+"""Our plugin of asv, which runs in asv's process, and all uses of asv's undocumented functions (asv 0.6.6 to 0.6.x).
 
-`main` reads a request from its standard input and writes one answer, both JSON. ``asv.conf.json`` names this module as
-``"plugins": [".harness_dashboard.inside_asv"]``, so that asv's own commands find our kinds of environments and pages.
-The documented side are asv's files, its configuration, and the plugins that it finds among the subclasses of
-``Environment``, ``Repo`` and ``OutputPublisher``. Beyond it:
+`main` reads a request from the standard input and writes its result, both as JSON. ``asv.conf.json`` names this module as
+``"plugins": [".harness_dashboard.inside_asv"]``, so that asv's commands find our environments and pages. asv documents its files,
+its configuration, and its plugins, which are subclasses of ``Environment``, ``Repo`` and ``OutputPublisher``. Not documented are:
 
-``get_environments``, ``plugin_manager``, ``MachineCollection`` : as asv's commands use them
-``Run.run``, ``Publish.run`` : what asv's command calls; only so can the description of the machine stand in the project
-    instead of in the user's home (``_machine_file``). `setup` puts `published` in the place of the second
-``Environment`` : ``_python`` and ``_requirements`` before its ``__init__``, which asks for the name they make; ``_path``,
-    the folder; ``_setup``, which makes it; ``_set_commit_hash`` and ``_set_installed_commit_hash``, by which asv knows
-    what is installed
+``get_environments``, ``plugin_manager``, ``MachineCollection`` : used as by asv's commands
+``Run.run``, ``Publish.run`` : the functions of asv's commands; ``_machine_file`` moves the description of the machine from the
+    user's home to the project. `setup` replaces ``Publish.run`` by `publish`
+``Environment`` : ``_python`` and ``_requirements``, which its ``__init__`` uses for its name; ``_path``, the folder;
+    ``_setup``, which creates it; ``_set_commit_hash`` and ``_set_installed_commit_hash``, the commit that is installed
 
-tests/dashboard/test_asv.py says which of them has changed when a newer asv lacks one.
+tests/dashboard/test_asv.py fails if a newer asv lacks one of them.
 """
 
 from __future__ import annotations
@@ -41,30 +39,30 @@ from asv.plugins.regressions import Regressions
 import harness
 import harness_dashboard
 from harness import UsageError
-from harness_dashboard import history, publishers  # noqa: F401  asv finds the publishers that are imported
+from harness_dashboard import history, publishers  # noqa: F401  asv needs the import of the publishers
 from harness_dashboard.configuration import OURS, load
 
-HOLDS_FOR = "asv>=0.6.6,<0.7"
-_KEPT = 8  # installed commits; the longest unused go first
-_NOT_INSTALLED = "not-installed"  # a file in the folder of a commit that pip could not install
+SUPPORTED_ASV = "asv>=0.6.6,<0.7"
+_MAX_INSTALLED = 8  # largest number of installed commits; the least recently used are removed
+_NOT_INSTALLED = "not-installed"  # name of a file in the folder of a commit that pip could not install
 
 
 class Overlay(Environment):
-    """asv's environment type ``overlay``: a commit's own code over the running interpreter's libraries, no network.
+    """asv's environment type ``overlay``: the code of a commit over the libraries of the running interpreter.
 
-    asv's other kinds of environments download every dependency. This one is a virtual environment without pip whose
-    path is: the commit's code as pip installs it (packages, entry points and all), then the site-packages of the
-    interpreter that runs asv. So every commit is measured with today's libraries, a commit is ready in seconds, and
-    going back and forth between two commits costs nothing, which interleaved measurements need.
+    asv's other types of environments download every dependency. This one is a virtual environment without pip whose path is the
+    commit's code as pip installs it (with packages and entry points), then the site-packages of the interpreter that runs asv. So
+    all commits are measured with the same libraries, a commit is installed in seconds, and switching between two installed commits
+    takes no time, which measurements in turns need.
 
-    Nothing of a checkout is visible: a folder named in a ``.pth`` file is added without reading the ``.pth`` files in
-    it, and those are what an editable install is made of. ``build_command`` and ``install_command`` do not apply.
+    Editable installs are not visible, as they use ``.pth`` files and a folder in a ``.pth`` file is added without reading the
+    ``.pth`` files in it. ``build_command`` and ``install_command`` do not apply.
 
-    python : version of the running interpreter, ``3.11``; another cannot be had this way
+    python : version of the running interpreter, such as ``3.11``; no other is supported
 
     Raises
     ------
-    EnvironmentUnavailable : another version of Python, or requirements in asv's ``matrix``, which would be downloads.
+    EnvironmentUnavailable : ``python`` is another version, or asv's ``matrix`` has requirements, which would be downloaded.
     """
 
     tool_name = "overlay"
@@ -74,25 +72,25 @@ class Overlay(Environment):
     ) -> None:
         running = f"{sys.version_info[0]}.{sys.version_info[1]}"
         if python != running:
-            raise EnvironmentUnavailable(f"overlay environments are of Python {running}, not {python}")
+            raise EnvironmentUnavailable(f"overlay environments have Python {running}, not {python}")
         if requirements:
             raise EnvironmentUnavailable(
-                f"overlay environments install nothing; they cannot have {sorted(requirements)}"
+                f"overlay environments install no requirements; remove {sorted(requirements)} from the matrix"
             )
         self._python, self._requirements = python, requirements
         super().__init__(conf, python, requirements, tagged_env_vars)
         self.folder = Path(self._path)
-        # the path of a module must not depend on its commit: numba keys its machine code by it
+        # the path of a module must be the same for all commits, as numba's cache of machine code uses it as a key
         self.current = self.folder / "current"
         self.commits = self.folder / "commits"
 
     @classmethod
     def matches(cls, python: str) -> bool:
-        """Whether ``python`` is the running interpreter's version."""
+        """Return whether ``python`` is the version of the running interpreter."""
         return python == f"{sys.version_info[0]}.{sys.version_info[1]}"
 
     def check_presence(self) -> bool:
-        """Whether the environment is there, works, and is over today's site-packages."""
+        """Return whether the environment exists, works, and has the current site-packages."""
         try:
             if self.pth.read_text() != self.pth_text():
                 return False
@@ -109,22 +107,22 @@ class Overlay(Environment):
 
     @property
     def pth(self) -> Path:
-        """The file that makes the path."""
+        """The file that defines the path."""
         return self.folder / "lib" / f"python{self.python}" / "site-packages" / "overlay.pth"
 
     def pth_text(self) -> str:
-        """Return the folders of the path; a commit of a plugin's repository has no harness of its own and gets this one."""
+        """Return the lines with the folders of the path, with this harness if the commit does not contain one (a plugin)."""
         outer = [*site.getsitepackages(), *([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]
-        ours = [str(Path(str(module.__file__)).parents[1]) for module in (harness, harness_dashboard)]
-        own = str(self.current / "harness")
-        this = f"import os, sys; sys.path += [] if os.path.isdir({own!r}) else {ours!r}"
-        return "".join(f"{line}\n" for line in (self.current, this, *outer))
+        this_harness = [str(Path(str(module.__file__)).parents[1]) for module in (harness, harness_dashboard)]
+        installed = str(self.current / "harness")
+        add_harness = f"import os, sys; sys.path += [] if os.path.isdir({installed!r}) else {this_harness!r}"
+        return "".join(f"{line}\n" for line in (self.current, add_harness, *outer))
 
     def install_project(self, conf: Any, repo: Any, commit_hash: str) -> None:
-        """Make ``commit_hash`` the installed commit; one that was installed before is only switched to.
+        """Make ``commit_hash`` the installed commit, by a link if it was installed before.
 
-        Of a commit that pip cannot install there is a package that cannot be imported, so that each cell fails with
-        the reason; asv would measure nothing at all if the newest commit were such a one.
+        For a commit that pip cannot install, a package is created whose import fails with the reason, so that each cell fails with
+        it. Otherwise asv would not measure any commit if pip cannot install the newest.
         """
         folder = self.commits / commit_hash
         if not folder.is_dir() or (folder / _NOT_INSTALLED).exists():
@@ -139,13 +137,13 @@ class Overlay(Environment):
         link.symlink_to(folder)
         link.replace(self.current)
         newest_last = sorted(self.commits.iterdir(), key=lambda path: path.stat().st_mtime)
-        for old in newest_last[:-_KEPT]:
+        for old in newest_last[:-_MAX_INSTALLED]:
             shutil.rmtree(old, ignore_errors=True)
         self._set_commit_hash(commit_hash)
         self._set_installed_commit_hash(commit_hash)
 
     def install(self, tree: Path, folder: Path, timeout: float) -> None:
-        """Install ``tree`` by the running interpreter's pip and setuptools, without looking for anything elsewhere."""
+        """Install ``tree`` by pip and setuptools of the running interpreter, without the network."""
         command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
         unfinished = folder.with_suffix(".new")
         for old in (unfinished, folder):
@@ -158,7 +156,7 @@ class Overlay(Environment):
                 cwd=str(self.folder),
                 env={**environment, "PIP_USER": "false", **self.build_env_vars},
             )
-        except util.ProcessError:  # asv has logged what pip said
+        except util.ProcessError:  # asv has logged the output of pip
             shutil.rmtree(unfinished, ignore_errors=True)
             (unfinished / "harness").mkdir(parents=True)
             (unfinished / "harness" / "__init__.py").write_text(
@@ -168,7 +166,7 @@ class Overlay(Environment):
         unfinished.rename(folder)
 
     def run(self, args: list[str], **kwargs: Any) -> Any:
-        """Run the environment's python with ``args``."""
+        """Run the Python of the environment with ``args``."""
         log.debug(f"Running '{' '.join(args)}' in {self.name}")
         return self.run_executable("python", args, **kwargs)
 
@@ -182,9 +180,9 @@ def environments(conf: Any) -> list[str]:
 
 
 def measure(conf: Any, *, commits: list[str], machine: str, machine_file: str, **arguments: Any) -> None:
-    """Measure commits; asv's description of the machine is written to ``machine_file`` first.
+    """Measure commits, after writing asv's description of the machine to ``machine_file``.
 
-    arguments : of ``Run.run``
+    arguments : further arguments of ``Run.run``
     """
     Path(machine_file).parent.mkdir(parents=True, exist_ok=True)
     MachineCollection.save(machine, {**Machine.get_defaults(), "machine": machine}, _path=machine_file)
@@ -194,38 +192,38 @@ def measure(conf: Any, *, commits: list[str], machine: str, machine_file: str, *
     log.flush()
 
 
-_PUBLISH = Publish.run  # as asv has it
+_ASV_PUBLISH = Publish.run  # asv's function, which `setup` replaces
 
 
 def setup() -> None:
-    """Say where our benchmarks are, and let ``asv publish`` make our site; asv calls this where it imports the plugin."""
+    """Set the folder of our benchmarks and make ``asv publish`` make our site; asv calls this function of a plugin."""
     os.environ[history.BENCHMARKS] = str(Path(history.__file__).with_name("benchmarks"))
-    Publish.run = staticmethod(published)
+    Publish.run = staticmethod(publish)
 
 
-def published(conf: Any, range_spec: Any = None, pull: bool = False) -> None:
-    """Make the site, without asv's list of regressions; without results of asv it has our pages alone."""
-    listed = Path(conf.results_dir, "benchmarks.json")
-    if not listed.exists():
-        listed.parent.mkdir(parents=True, exist_ok=True)
-        util.write_json(str(listed), {}, Benchmarks.api_version)
-    Regressions.publish = staticmethod(lambda *_: None)  # steps of medians: our page has what was measured twice
-    _PUBLISH(conf, range_spec, pull)
+def publish(conf: Any, range_spec: Any = None, pull: bool = False) -> None:
+    """Make the site without asv's list of regressions; without results of asv it has only our pages."""
+    benchmarks = Path(conf.results_dir, "benchmarks.json")
+    if not benchmarks.exists():
+        benchmarks.parent.mkdir(parents=True, exist_ok=True)
+        util.write_json(str(benchmarks), {}, Benchmarks.api_version)
+    Regressions.publish = staticmethod(lambda *_: None)  # asv's are steps of medians; our page has confirmed changes
+    _ASV_PUBLISH(conf, range_spec, pull)
 
 
 # -- one request -------------------------------------------------------------------------------------------
 
+# task -> its function, and the start of the message if it fails
 TASKS: dict[str, tuple[Callable[..., Any], str]] = {
     "environments": (environments, "asv cannot measure"),
     "measure": (measure, "asv cannot measure"),
-    "publish": (published, "the site cannot be made"),
+    "publish": (publish, "the site cannot be made"),
 }
-"""Task -> what carries it out, and how the sentence begins that says why it cannot be done."""
 
 
 def answer(task: str, path: str, changed: dict[str, str] | None = None, **settings: Any) -> dict[str, Any]:
-    """Carry out a task: ``result``, ``error`` with a sentence, or ``interrupted``."""
-    carry_out, cannot = TASKS[task]
+    """Run a task; return a dict with ``result``, ``error`` (a sentence) or ``interrupted``."""
+    run_task, failure = TASKS[task]
     try:
         conf = load(path).asv
         setup()
@@ -233,7 +231,7 @@ def answer(task: str, path: str, changed: dict[str, str] | None = None, **settin
             if name != OURS:
                 plugin_manager.import_plugin(name)
         vars(conf).update(changed or {})
-        return {"result": carry_out(conf, **settings)}
+        return {"result": run_task(conf, **settings)}
     except UsageError as error:
         return {"error": str(error)}
     except ModuleNotFoundError as error:
@@ -243,10 +241,10 @@ def answer(task: str, path: str, changed: dict[str, str] | None = None, **settin
     except (util.UserError, util.ProcessError, EnvironmentUnavailable) as error:
         if str(error) == "Interrupted.":
             return {"interrupted": True}
-        return {"error": f"{cannot}: {' '.join(str(error).split())}"}
-    except Exception as error:  # the results may be somebody else's, and asv believes them
+        return {"error": f"{failure}: {' '.join(str(error).split())}"}
+    except Exception as error:  # results from an unknown source, which asv does not validate, may cause any exception
         log.debug(traceback.format_exc())
-        return {"error": f"{cannot}: asv ended with {type(error).__name__}: {' '.join(str(error).split())}"}
+        return {"error": f"{failure}: asv ended with {type(error).__name__}: {' '.join(str(error).split())}"}
 
 
 def _interrupt(number: int, _frame: object) -> None:
@@ -255,7 +253,7 @@ def _interrupt(number: int, _frame: object) -> None:
 
 
 def main() -> None:
-    """Answer one request; whatever asv prints meanwhile is for people. SIGTERM is Ctrl-C, at which asv ends its benchmarks."""
+    """Answer the request on the standard input; asv's output goes to standard error. SIGTERM acts as Ctrl-C, which asv handles."""
     signal.signal(signal.SIGTERM, _interrupt)
     request = json.load(sys.stdin)
     log.enable()

@@ -1,7 +1,6 @@
-"""The first table of the pages: time, kernel evaluations, core set, test accuracy and failures of each solver.
+"""Data of the first table of the pages: time, kernel evaluations, core set, test accuracy and failures of each solver.
 
-There is one for each class of problems. Its sentences are those of `harness.report.verdict`, its ranks, ratios and ranges
-are of the same comparison.
+There is a table for each class of problems. Its sentences, ranks, ratios and ranges are those of `harness.report.verdict`.
 """
 
 from __future__ import annotations
@@ -19,30 +18,30 @@ from harness.report.measures import ACCURACY, EVALUATIONS, FIT, SIZE, Measure
 from harness.report.rows import Group, Row, count_comparisons, grouped
 from harness.report.verdict import Comparison, Place, able_in, contests, verdict
 from harness_dashboard.history import ABSENT
-from harness_dashboard.names import bare
+from harness_dashboard.names import bare_dataset
 from harness_dashboard.numbers import rounded
 
 if TYPE_CHECKING:
     from harness_dashboard.tables import Cells
 
 MEASURES = {"time": FIT, "evaluations": EVALUATIONS, "core_set": SIZE, "accuracy": ACCURACY}
-_MOST = 20_000  # ratios of times that a page has at most
+_MAX_RATIOS = 20_000  # largest number of ratios of times in a page
 
 
 def landing(cells: Cells, place: Sequence[int], classes: Sequence[Sequence[int]]) -> dict[str, Any]:
-    """Return the sentences and the lines of each class of problems, and between which values ratios of times lie.
+    """Return the sentences and the lines of each class of problems, and the ranges of ratios of times.
 
-    place : the number of the problem of each cell, in the order of their names
+    place : index of the problem of each cell, in the order of their names
     classes : the problems of each class
     """
     problems = dict(zip(sorted(cells), place, strict=True))
     numbers = {name: i for i, name in enumerate(sorted({solver for solver, _ in cells}))}
-    problem_of, solver_of = dict[int, int](), dict[int, int]()  # by the id of a record
+    problem_of, solver_of = dict[int, int](), dict[int, int]()  # id of a record -> index
     records = list[Record]()
     for (solver, dataset), (_, runs) in cells.items():
         for run in runs:
             if run.get("status") != ABSENT:
-                records.append(Record({**run, "dataset": bare(dataset, runs)}))
+                records.append(Record({**run, "dataset": bare_dataset(dataset, runs)}))
                 problem_of[id(records[-1])], solver_of[id(records[-1])] = problems[solver, dataset], numbers[solver]
     groups = grouped(records)
     summaries = []
@@ -59,9 +58,9 @@ def landing(cells: Cells, place: Sequence[int], classes: Sequence[Sequence[int]]
 def _ratios(
     groups: Sequence[Group], problem_of: Mapping[int, int], solver_of: Mapping[int, int]
 ) -> Iterator[list[Any]]:
-    """Yield problem, two solvers and the range of the ratio of their times; nothing of a site with very many."""
+    """Yield problem, two solvers and the range of the ratio of their times; nothing if there are too many."""
     units = [unit for name, units in contests(groups).items() if name for unit in units]
-    if sum(len(unit.rows) ** 2 for unit in units) > 2 * _MOST:
+    if sum(len(unit.rows) ** 2 for unit in units) > 2 * _MAX_RATIOS:
         return
     for place in map(Place.of, units):
         times = Comparison.of(FIT, [place], place.rows)
@@ -75,7 +74,7 @@ def _ratios(
 def _summary(groups: Sequence[Group], solver_of: Mapping[int, int]) -> dict[str, Any]:
     lines = [line for name, units in contests(groups).items() if name for line in _lines(name, units, solver_of)]
     listed = {line["name"] for line in lines}
-    idle: dict[str, list[Row]] = {}  # solvers that were not begun on any problem
+    idle: dict[str, list[Row]] = {}  # solvers without a started run
     for row in (row for group in groups for row in group.rows if not row.begun and row.name not in listed):
         idle.setdefault(row.name, []).append(row)
     lines += [_line("", name, rows, solver_of) for name, rows in idle.items()]
@@ -90,7 +89,7 @@ def _summary(groups: Sequence[Group], solver_of: Mapping[int, int]) -> dict[str,
 
 
 def _line(formulation: str, name: str, rows: Sequence[Row], solver_of: Mapping[int, int]) -> dict[str, Any]:
-    """Return who a line is of, and the failures of its runs."""
+    """Return the solver of a line, and the failures of its runs."""
     records = [record for row in rows for record in row.records]
     failed = Counter(str(record.get("status")) for record in records if record.failed)
     return {
@@ -100,44 +99,47 @@ def _line(formulation: str, name: str, rows: Sequence[Row], solver_of: Mapping[i
 
 
 def _lines(formulation: str, units: Sequence[Group], solver_of: Mapping[int, int]) -> list[dict[str, Any]]:
-    """Return the lines of a formulation, the fastest first; who failed somewhere, or was not run everywhere, has no rank."""
+    """Return the lines of a formulation, the fastest first; a solver that failed or was not run on a problem has no rank."""
     places = [Place.of(unit) for unit in units]
     rows: dict[str, list[Row]] = {}
     for name, row in ((name, row) for place in places for name, row in place.rows.items()):
         rows.setdefault(name, []).append(row)
     able = able_in(places, rows)
-    of = {key: Comparison.of(measure, places, able) for key, measure in MEASURES.items()}
+    comparisons = {key: Comparison.of(measure, places, able) for key, measure in MEASURES.items()}
     loose = any(unit.loose for unit in units)
-    best = {key: set() if loose and key != "accuracy" else _best(found, MEASURES[key]) for key, found in of.items()}
-    values = {name: {key: _value(name, of[key], MEASURES[key]) for key in MEASURES} for name in rows}
-    speed = of["time"].middle
+    best = {key: _best(comparisons[key], MEASURES[key]) for key in MEASURES if key == "accuracy" or not loose}
+    values = {name: {key: _value(name, comparisons[key], MEASURES[key]) for key in MEASURES} for name in rows}
+    times = comparisons["time"]
+    speed = times.middle
     order = sorted(rows, key=lambda name: (name not in speed, speed.get(name) or (values[name]["time"] or [0.0])[0]))
     lines = []
     for name in order:
-        line = _line(formulation, name, rows[name], solver_of) | {"all": len(places), "clock": of["time"].clock}
+        line = _line(formulation, name, rows[name], solver_of) | {"all": len(places), "clock": times.clock}
         if name in speed and name != order[0] and not loose:
-            lows, highs = zip(*of["time"].ratios(order[0], name), strict=True)
-            line["ratio"] = [rounded(each, 4) for each in (speed[name] / speed[order[0]], min(lows), max(highs))]
-        line |= {"values": values[name], "best": [key for key in MEASURES if name in best[key]]}
+            lows, highs = zip(*times.ratios(order[0], name), strict=True)
+            line["ratio"] = [rounded(ratio, 4) for ratio in (speed[name] / speed[order[0]], min(lows), max(highs))]
+        line |= {"values": values[name], "best": [key for key in best if name in best[key]]}
         lines.append(line)
     return lines
 
 
-def _value(name: str, of: Comparison, measure: Measure) -> list[float] | None:
-    """Return a mean of a solver's medians, geometric but of shares, and over how many problems it is."""
-    rows = [(each, place.rows[name]) for each, place in zip(of.measures, of.places, strict=True) if name in place.rows]
-    medians = [median(values) for each, row in rows if (values := each.ranked(row))]
+def _value(name: str, comparison: Comparison, measure: Measure) -> list[float] | None:
+    """Return the mean of a solver's medians, geometric except for shares, and the number of problems."""
+    pairs = zip(comparison.measures, comparison.places, strict=True)
+    rows = [(of_place, place.rows[name]) for of_place, place in pairs if name in place.rows]
+    medians = [median(values) for of_place, row in rows if (values := of_place.ranked(row))]
     if not medians:
         return None
-    mean = fmean(medians) if measure.share else geometric_mean([max(each, figures.TINY) for each in medians])
+    mean = fmean(medians) if measure.share else geometric_mean([max(value, figures.TINY) for value in medians])
     return [rounded(mean), len(medians)]
 
 
-def _best(of: Comparison, measure: Measure) -> set[str]:
-    """Return who has the best figure, and who could not be distinguished from it; nobody if that is all."""
-    if not of.middle:
+def _best(comparison: Comparison, measure: Measure) -> set[str]:
+    """Return the solvers with the best figure or a tie with it; no solver if that is all of them."""
+    middle, ahead = comparison.middle, comparison.ahead
+    if not middle:
         return set()
-    first = (max if measure.best == "high" else min)(of.middle, key=lambda name: of.middle[name])
-    alike = {name for name in of.middle if rounded(of.middle[name], 3) == rounded(of.middle[first], 3)}
-    level = alike | {name for name in of.middle if of.ahead(name, first) or not of.ahead(first, name)}
-    return level if len(level) < len(of.middle) else set()
+    first = (max if measure.best == "high" else min)(middle, key=lambda name: middle[name])
+    equal = {name for name in middle if rounded(middle[name], 3) == rounded(middle[first], 3)}
+    ties = equal | {name for name in middle if ahead(name, first) or not ahead(first, name)}
+    return ties if len(ties) < len(middle) else set()

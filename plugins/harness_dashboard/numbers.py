@@ -1,4 +1,4 @@
-"""How a number of a run is read, and how many of its digits are written."""
+"""Read the figures of a run and round them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def figure(run: Mapping[str, Any], name: str) -> float | None:
-    """Return a number of a run, or of a point of its trace: a field, a metric or ``test_error``; None if it has none."""
+    """Return a field, a metric or ``test_error`` of a run or of a point of its trace; None if it has no such number."""
     if name == "test_error":
         accuracy = run.get("test_accuracy")
         return 1.0 - accuracy if is_number(accuracy) else None
@@ -21,6 +21,6 @@ def figure(run: Mapping[str, Any], name: str) -> float | None:
 
 
 def rounded(value: float, digits: int = 6) -> float | int:
-    """Return a few significant digits, whole numbers as such."""
+    """Return the value rounded to ``digits`` significant digits; an int if it is whole."""
     short = float(f"{value:.{digits}g}")
     return int(short) if short.is_integer() and abs(short) < 1e15 else short

@@ -1,8 +1,8 @@
-"""One HTML file with the pages, their scripts and their data inside: it opens from a disk or a mail, without asv.
+"""Make one HTML file with the pages, their scripts and their data, which opens from a disk or a mail, without asv.
 
-It is the front page of a site, the single file of a store, and the report format ``html``. Texts of a store are data: in the
-blocks of data what could end them is escaped, in the texts of a comparison all markup is, and the page's policy names
-its scripts by their hashes, so that no other is run.
+It is the front page of a site, the single file of a store, and the report format ``html``. Texts of a store cannot run scripts:
+in blocks of data, characters that could end the block are escaped, in the texts of a comparison all markup is escaped, and the
+policy of the page allows only its scripts, by their hashes.
 """
 
 from __future__ import annotations
@@ -36,11 +36,8 @@ if TYPE_CHECKING:
 
 PAGES = Path(__file__).parent / "pages"
 D3 = Path(__file__).parent / "vendor" / "d3" / "d3.min.js"
-WIDTH = 140
-"""Columns of the terminal's table in the page of a comparison."""
-
-Block = tuple[str, Any]
-"""The name of a block of data, and its content."""
+WIDTH = 140  # number of columns of the terminal's table in the page of a comparison
+Block = tuple[str, Any]  # name and content of a block of data
 
 _IMPORT = re.compile(
     r'^import (?:\* as (?P<whole>\w+)|\{(?P<names>[^}]*)\}) from "\./(?P<module>[\w-]+\.js)";$', re.MULTILINE
@@ -51,17 +48,13 @@ _BRACED = re.compile(r"(\w+) as (\w+)")
 
 
 def page(
-    files: Iterable[RecordFile],
-    *,
-    project: str,
-    command: str = "",
-    asv: bool = False,
+    files: Iterable[RecordFile], *, project: str, command: str = "", asv: bool = False,
     comparison: Comparison | None = None,
-) -> str:
+) -> str:  # fmt: skip
     """Return the pages of these runs as one HTML file.
 
-    command : what made the page
-    asv : the pages of asv are in the same folder
+    command : command that makes the page
+    asv : whether the pages of asv are in the same folder
     """
     style = (PAGES / "style.css").read_text(encoding="utf-8")
     scripts = [D3.read_text(encoding="utf-8"), joined(PAGES, "main.js")]
@@ -85,14 +78,10 @@ def page(
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], frame)
 
 
-def compact(content: Any) -> str:
-    """Return strict JSON without blanks."""
-    return json.dumps(content, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
-
-
 def _embedded(content: Any) -> str:
-    """Return JSON for a block of data: a text in it can neither end the block nor hide its end."""
-    return compact(content).replace("<", "\\u003c")
+    """Return strict JSON for a block of data, in which no text can end the block or start a comment."""
+    text = json.dumps(content, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+    return text.replace("<", "\\u003c")
 
 
 def _hashes(texts: Iterable[str]) -> str:
@@ -102,7 +91,7 @@ def _hashes(texts: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The runs of one comparison, and the command that made them; it is empty if no command did."""
+    """The runs of one comparison, and the command that made them, or ''."""
 
     records: Sequence[Record]
     command: str
@@ -110,9 +99,9 @@ class Comparison:
 
     @property
     def facts(self) -> dict[str, str]:
-        """The command, the newest date, the machines and the commits, as text."""
+        """The command, the newest date, the machines and the commits as text."""
         records = [record for record in self.records if record.get("measured_at")] or [Record()]
-        newest = names.moment(max(str(record.get("measured_at")) for record in records))
+        newest = names.parse_time(max(str(record.get("measured_at")) for record in records))
         commits = [str(record.get("git_commit") or "")[:SHOWN] for record in records]
         return {
             "command": self.command,
@@ -122,14 +111,14 @@ class Comparison:
         }
 
     def verdict(self) -> str:
-        """Return the sentences that the terminal prints, as a section of the page."""
+        """Return the sentences of the terminal's report as a section of the page."""
         answer = verdict_of(self.records)
         lines = [f"<p><strong>{html.escape(sentence)}</strong></p>" for sentence in answer.sentences]
         lines += [f"<p>{html.escape(line)}</p>" for line in answer.further(self.command)]
         return f'<section id="verdict" class="answer" role="status">{"".join(lines)}</section>' if lines else ""
 
     def details(self) -> str:
-        """Return the table of the terminal and the versions, folded."""
+        """Return the terminal's table and the versions as a collapsed section."""
         versions = "; ".join(dict.fromkeys(_versions(record.get("versions") or {}) for record in self.records))
         table = html.escape(report_table(self.records, width=WIDTH))
         return (
@@ -142,28 +131,28 @@ class Comparison:
 
 
 def joined(folder: Path, first: str) -> str:
-    """Return the module ``first`` of a folder with all that it imports, as one classic script.
+    """Return the module ``first`` of a folder and the modules that it imports as one classic script.
 
-    Browsers load no modules from a file. Each becomes a function that returns what it exports, called after those it imports
-    from. The modules keep to a few forms, each on a line of its own: ``import { a, b as c } from "./x.js";``,
+    Browsers do not load modules from a file. Each module becomes a function that returns its exports, called after the modules that
+    it imports. Modules may only use these forms, one per line: ``import { a, b as c } from "./x.js";``,
     ``import * as x from "./x.js";``, and ``export`` before a ``const``, a ``function``, an ``async function`` or a ``class``.
 
     Raises
     ------
-    ValueError : a module has another form of import or export, imports in a circle, or contains what ends a script in HTML.
+    ValueError : a module has another form of import or export, a circular import, or text that ends a script in HTML.
     """
     modules: dict[str, str] = {}
     _add(folder, first, modules, ())
     text = "\n".join(['"use strict";', "const modules = {};", *modules.values()])
     if ended := re.search(r"</script|<!--", text, re.IGNORECASE):
-        raise ValueError(f"the modules contain {ended.group()}, which ends or hides a script that stands in a page")
+        raise ValueError(f"the modules contain {ended.group()}, which ends or hides a script in a page")
     return f"(() => {{\n{text}\n}})();\n"
 
 
 def _add(folder: Path, name: str, modules: dict[str, str], waiting: tuple[str, ...]) -> None:
-    """Add a module after those that it imports from; ``waiting`` are the modules that import it."""
+    """Add a module after the modules that it imports; ``waiting`` are the modules that import it."""
     if name in waiting:
-        raise ValueError(f"modules import in a circle: {' -> '.join((*waiting, name))}")
+        raise ValueError(f"circular import of modules: {' -> '.join((*waiting, name))}")
     if name in modules:
         return
     text = (folder / name).read_text(encoding="utf-8")
@@ -172,12 +161,12 @@ def _add(folder: Path, name: str, modules: dict[str, str], waiting: tuple[str, .
     exported = [match["name"] for match in _EXPORT.finditer(text)]
     body = _EXPORT.sub("", _IMPORT.sub(_constant, text))
     if other := _OTHER.search(body):
-        raise ValueError(f"{name}: a module is not imported or exported this way: {other.group().strip()}")
+        raise ValueError(f"{name}: this form of import or export is not supported: {other.group().strip()}")
     modules[name] = f'modules["{name}"] = (() => {{\n{body}\nreturn {{ {", ".join(exported)} }};\n}})();'
 
 
 def _constant(match: re.Match[str]) -> str:
-    """Return an import as a constant."""
+    """Return an import statement as a constant."""
     braced = _BRACED.sub(r"\1: \2", match["names"] or "")
     return f'const {match["whole"] or "{" + braced + "}"} = modules["{match["module"]}"];'
 
@@ -186,14 +175,10 @@ def _constant(match: re.Match[str]) -> str:
 
 
 def blocks(
-    files: Iterable[RecordFile],
-    *,
-    project: str,
-    command: str = "",
-    asv: bool = False,
+    files: Iterable[RecordFile], *, project: str, command: str = "", asv: bool = False,
     comparison: Comparison | None = None,
-) -> Iterator[Block]:
-    """Yield the name and the content of each block of data, ``index`` the last."""
+) -> Iterator[Block]:  # fmt: skip
+    """Yield the name and the content of each block of data; ``index`` is the last."""
     places: dict[tuple[str, str], list[RecordFile]] = {}
     for file in files:
         places.setdefault((file.machine, file.environment), []).append(file)
@@ -226,11 +211,11 @@ def _age(file: RecordFile) -> tuple[int, str]:
 
 
 def _place(number: str, files: list[RecordFile]) -> Generator[Block, None, int]:
-    """Yield the cells of one machine and environment, each as it was measured last, and their traces; return their number."""
+    """Yield the blocks of a machine and environment, with the last runs of each cell; return the number of cells."""
     newest: dict[Cell, tuple[RecordFile, list[Record]]] = {}
     for file in sorted(files, key=_age, reverse=True):
         for cell, runs in file.cells().items():
-            # A commit that lacks a solver has no measurement of it: the newest one is of an older commit.
+            # a commit without the solver has no runs of it, so those of an older commit are the last
             if cell not in newest or all(run.get("status") == history.ABSENT for run in newest[cell][1]):
                 newest[cell] = (file, runs)
     latest = table(newest)
@@ -243,24 +228,24 @@ def _place(number: str, files: list[RecordFile]) -> Generator[Block, None, int]:
     return len(newest)
 
 
-# -- of what -----------------------------------------------------------------------------------------------
+# -- pages of stores and of records -------------------------------------------------------------------------
 
 
 def of_stores(stores: Sequence[Path], *, command: str = "") -> tuple[str, export.Summary]:
-    """Return the page of everything in these stores, and what it holds.
+    """Return the page of all runs in these stores, and a summary.
 
     Raises
     ------
-    UsageError : there is no such store, or nothing in it that could be shown.
+    UsageError : a store does not exist, or no store has a run to show.
     """
     commits: dict[str, Commit] = {}
 
     def commit_of(record: Record) -> Commit:
         name = str(record.get("git_commit") or "no commit")
-        began = int(1000 * names.moment(record.get("measured_at")).timestamp())
+        began = int(1000 * names.parse_time(record.get("measured_at")).timestamp())
         return commits.setdefault(name, Commit(name, began))
 
-    collection, summary = export.collected(stores, commit_of)
+    collection, summary = export.read_stores(stores, commit_of)
     if not collection.places:
         raise UsageError(
             f"no runs in {', '.join(map(str, stores))}; run `harness compare` first, or name another store."
@@ -273,28 +258,24 @@ def _files(collection: export.Collection, summary: export.Summary) -> list[Recor
 
 
 def of_records(records: Sequence[Mapping[str, Any]], *, command: str = "") -> str:
-    """Return the page of one comparison, the terminal's table folded below it: the report format ``html``.
+    """Return the page of one comparison with the terminal's table, the report format ``html``.
 
     Parameters
     ----------
-    records : of the comparison; a path is a line of the table and a map of its cells
-    command : what made them, empty if no command did
+    records : the records of the comparison; a path is a line of the table and a map of its cells
+    command : the command that made them, or ''
     """
     singles = with_suboptimality([Record(record) for record in records if "cell" not in (record.get("path") or {})])
-    newest = names.moment(max((str(record.get("measured_at")) for record in singles), default=""))
+    newest = names.parse_time(max((str(record.get("measured_at")) for record in singles), default=""))
     first = next((str(record["git_commit"]) for record in singles if record.get("git_commit")), "no commit")
     collection = export.Collection()
     for record in singles:
         if not record.get("path"):
             collection.add(Record(record), Commit(first, int(1000 * newest.timestamp())))
-    collection.settle()
+    collection.assign_problems()
     files = _files(collection, export.Summary())
-    return page(
-        files,
-        project="svm-harness",
-        command=command,
-        comparison=Comparison(singles, command, grids(list(map(Record, records)))),
-    )
+    comparison = Comparison(singles, command, grids(list(map(Record, records))))
+    return page(files, project="svm-harness", command=command, comparison=comparison)
 
 
 def _machine(machine: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The processes that the dashboard starts: git, and asv in its own folder with its own variables. No other module does."""
+"""Start the processes of the dashboard: git, commands of the harness, and asv. No other module starts processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness import UsageError
 if TYPE_CHECKING:
     from harness_dashboard.configuration import Configuration
 
-_LEAVE = 10.0  # [s] for asv to end its benchmarks after Ctrl-C, which the terminal sends it too, and after SIGTERM
+_EXIT_SECONDS = 10.0  # [s] time for asv to end its benchmarks after Ctrl-C and after SIGTERM
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -26,7 +26,7 @@ def git(folder: Path, *arguments: str) -> str:
 
     Raises
     ------
-    UsageError : there is no git, or it failed; the sentence has its last line.
+    UsageError : git is not installed, or it failed; the message has its last line of output.
     """
     return _output(["git", "-C", str(folder), *arguments], f"git {arguments[0]} failed in {folder}")
 
@@ -36,7 +36,7 @@ def harness(*arguments: str) -> str:
 
     Raises
     ------
-    UsageError : it failed; the sentence has its last line.
+    UsageError : the command failed; the message has its last line of output.
     """
     return _output([sys.executable, "-P", "-m", "harness", *arguments], f"harness {arguments[0]} failed")
 
@@ -46,7 +46,7 @@ def _output(command: list[str], failed: str) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     except OSError as error:
-        raise UsageError(f"git cannot be run ({error.strerror}); the dashboard needs it, install git.") from None
+        raise UsageError(f"git cannot be run ({error.strerror}); the dashboard needs it: install git.") from None
     if done.returncode:
         raise UsageError(f"{failed}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
     return done.stdout
@@ -54,7 +54,7 @@ def _output(command: list[str], failed: str) -> str:
 
 @contextlib.contextmanager
 def _exit_at_sigterm() -> Iterator[None]:
-    """Let SIGTERM raise `SystemExit`, so that what was started can be ended first."""
+    """Let SIGTERM raise `SystemExit`, so that child processes can be ended first."""
 
     def leave(number: int, _frame: object) -> NoReturn:
         signal.signal(number, signal.SIG_IGN)
@@ -71,20 +71,20 @@ def _exit_at_sigterm() -> Iterator[None]:
 
 
 def asv(task: str, configuration: Configuration, variables: Mapping[str, str] | None = None, **settings: Any) -> Any:
-    """Let asv carry out a task of `inside_asv` and return its result.
+    """Run a task of `inside_asv` in asv's process and return its result.
 
-    settings : of the task, JSON data; those of asv's configuration that differ for this call as ``changed``
-    variables : of the process's environment, beside those of this one
+    settings : settings of the task, JSON data; ``changed`` has the changed settings of asv's configuration
+    variables : additional environment variables of the process
 
     Raises
     ------
-    UsageError : asv cannot do it, in its words.
-    KeyboardInterrupt : passed on.
-    SystemExit : SIGTERM ended this process; asv has ended as well, with its benchmarks.
+    UsageError : the task failed; the message has asv's reason.
+    KeyboardInterrupt : asv was interrupted.
+    SystemExit : SIGTERM ended this process, and with it asv and its benchmarks.
     """
     request = json.dumps({"path": str(configuration.path), **settings})
     environment = {**os.environ, **(variables or {}), "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    # -P: the folder may be a checkout, whose code is not that of the plugin that runs
+    # -P, as the folder may be a checkout with other code than that of this plugin
     command = [sys.executable, "-P", "-c", "from harness_dashboard.inside_asv import main; main()", task]
     with (
         _exit_at_sigterm(),
@@ -99,12 +99,14 @@ def asv(task: str, configuration: Configuration, variables: Mapping[str, str] | 
             for step in (process.poll, *steps) if isinstance(error, KeyboardInterrupt) else steps:
                 step()
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(_LEAVE)
+                    process.wait(_EXIT_SECONDS)
             raise
     try:
         answer = json.loads(text)
     except ValueError:
-        raise UsageError(f"asv ended with {process.returncode} and no answer; what it said is above.") from None
+        raise UsageError(
+            f"asv ended with exit code {process.returncode} and no result; see its output above."
+        ) from None
     if "error" in answer:
         raise UsageError(answer["error"])
     if answer.get("interrupted"):

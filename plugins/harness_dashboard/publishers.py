@@ -1,6 +1,6 @@
-"""What we add to the site that asv makes: our pages in front, nothing loaded over the network.
+"""Publishers of asv that add our pages to its site and make the site load nothing over the network.
 
-asv finds these classes among the subclasses of ``OutputPublisher`` and calls them in their order.
+asv calls the subclasses of ``OutputPublisher`` in their order.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ from harness_dashboard.records import read_all
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# our page, and asv's front page, whose scripts only use the part of the address after ``#``
 FRONT, HISTORY = "index.html", "history.html"
-"""Our page, and asv's front page: its scripts find their place by what stands behind the ``#`` alone."""
-
 HERE = Path(__file__).parent
+# name of a file in an address of asv's pages -> our copy, below ``vendor``
 LOCAL = {path.name: path.relative_to(HERE / "vendor").as_posix() for path in HERE.glob("vendor/*/*.min.*")} | {
     "jquery.flot.orderBars.js": "flot-orderbars/jquery.flot.orderBars.js"
 }
-"""The name of a file in an address of asv's pages -> our copy, below ``vendor``."""
 
 _TAG = re.compile(r"<(script|link|img|iframe)\b[^>]*>", re.IGNORECASE)
 _ADDRESS = re.compile(r"""\b(src|href)\s*=\s*["'](?P<url>(?:https?:)?//[^"']+)["']""", re.IGNORECASE)
@@ -39,15 +38,15 @@ _ADDED = """  <meta name="viewport" content="width=device-width, initial-scale=1
 
 
 class Comparison(OutputPublisher):
-    """Puts our page in front of those of asv, each with the way to the other."""
+    """Publisher that makes our page the front page, with links between it and asv's."""
 
     name, button_label, description, order = "comparison", None, "solvers side by side", 100
 
     @classmethod
     def publish(cls, conf: Any, repo: Any, benchmarks: Any, graphs: Any, revisions: Any) -> None:
-        """Move asv's front page, and write ours in its place."""
+        """Rename asv's front page and write ours in its place."""
         site = Path(conf.html_dir)
-        (site / HISTORY).write_text(linked((site / FRONT).read_text(encoding="utf-8")), encoding="utf-8")
+        (site / HISTORY).write_text(with_link((site / FRONT).read_text(encoding="utf-8")), encoding="utf-8")
         for name in ("history.css", "history.js"):
             shutil.copy(page.PAGES / name, site / name)
         records = read_all(history.records_folder(conf.results_dir))
@@ -57,8 +56,8 @@ class Comparison(OutputPublisher):
         )
 
 
-def linked(html: str) -> str:
-    """Return asv's front page with ours in its navigation, and without its regressions, which are steps of medians alone."""
+def with_link(html: str) -> str:
+    """Return asv's front page with a link to ours, and without asv's regressions, which are only steps of medians."""
     entry = f'<li id="nav-li-solvers"><a href="{FRONT}">Compare solvers</a></li>\n        '
     html = re.sub(r'<li id="nav-li-regressions">.*?</li>\s*', "", html)
     html = re.sub(r'<link rel="alternate"[^>]*title="Regressions"[^>]*>\s*', "", html)
@@ -67,39 +66,41 @@ def linked(html: str) -> str:
 
 
 class Offline(OutputPublisher):
-    """Copies the scripts of others beside the pages and lets the pages load those; the last of all."""
+    """Publisher that copies third-party scripts into the site and makes the pages load the copies; it runs last."""
 
     name, button_label, description, order = "offline", None, "scripts of others, stored with the site", 110
 
     @classmethod
     def publish(cls, conf: Any, repo: Any, benchmarks: Any, graphs: Any, revisions: Any) -> None:
-        """Rewrite every page of the site but ours, which has all in it."""
+        """Rewrite every page of the site except ours, which contains its scripts."""
         site = Path(conf.html_dir)
         shutil.copytree(HERE / "vendor", site / "vendor", dirs_exist_ok=True)
         for path in sorted({*site.glob("*.html")} - {site / FRONT}):
             html, missing = localized(path.read_text(encoding="utf-8"))
             path.write_text(html, encoding="utf-8")
             for address in missing:
-                log.warning(f"{path.name} loads {address} over the network: asv is newer than our copies")
+                log.warning(
+                    f"{path.name} loads {address} over the network, as this version of asv is newer than our copies"
+                )
 
 
 def localized(html: str, local: Mapping[str, str] = LOCAL) -> tuple[str, list[str]]:
-    """Return a page that loads our copies, and the addresses for which there is none.
+    """Return a page that loads our copies, and the addresses without a copy.
 
-    Links that a person follows (``<a href>``) stay as they are.
+    Links (``<a href>``) do not change.
     """
     missing: list[str] = []
 
     def replaced(match: re.Match[str]) -> str:
         tag = match.group()
-        match_url = _ADDRESS.search(tag)
-        if match_url is None:
+        address = _ADDRESS.search(tag)
+        if address is None:
             return tag
-        copy = local.get(Path(urlsplit(match_url["url"]).path).name)
+        copy = local.get(Path(urlsplit(address["url"]).path).name)
         if copy is None:
-            missing.append(match_url["url"])
+            missing.append(address["url"])
             return tag
-        # The hash in the tag is of the file on the other host, and a hash of what stands beside the page proves nothing.
-        return _CHECKS.sub("", tag.replace(match_url["url"], f"vendor/{copy}"))
+        # without the attributes with the hash of the original file, which may differ from the copy
+        return _CHECKS.sub("", tag.replace(address["url"], f"vendor/{copy}"))
 
     return _TAG.sub(replaced, html), missing

@@ -1,4 +1,4 @@
-"""The files of records, read back: status, reason, certificate and trace of each run. Their format is `history`'s."""
+"""Read the files of records: status, reason, certificate and trace of each run. `history` defines their format."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 NO_RUN = (history.ABSENT, Status.SKIPPED)
-Cell = tuple[str, str]
-"""The names of a solver and a data set."""
+Cell = tuple[str, str]  # names of a solver and a data set
 
 
 @dataclass(frozen=True)
@@ -33,15 +32,15 @@ class RecordFile:
     against: str | None = None
 
     def write(self, folder: Path) -> Path:
-        """Write the file in one step: a reader finds the old one or the whole new one."""
+        """Write the file atomically: a reader gets the old file or the whole new one."""
         return history.write(folder, **vars(self))
 
     def cells(self) -> dict[Cell, list[Record]]:
         """Return the runs by cell."""
-        found: dict[Cell, list[Record]] = {}
+        cells: dict[Cell, list[Record]] = {}
         for record in self.records:
-            found.setdefault((str(record["solver"]), str(record["dataset"])), []).append(record)
-        return found
+            cells.setdefault((str(record["solver"]), str(record["dataset"])), []).append(record)
+        return cells
 
 
 def read_file(path: Path) -> RecordFile:
@@ -49,33 +48,33 @@ def read_file(path: Path) -> RecordFile:
 
     Raises
     ------
-    UsageError : it is no such file, or one of a newer version.
+    UsageError : the file is no file of records, or has another version.
     """
     try:
-        read = json.loads(path.read_bytes())
-        if (version := read.pop("version")) != history.VERSION:
-            raise UsageError(f"{path} has version {version}, this harness knows {history.VERSION}; update svm-harness.")
-        records = [_record(each) for each in read.pop("records")]
-        file = RecordFile(**read, records=records)
+        content = json.loads(path.read_bytes())
+        if (version := content.pop("version")) != history.VERSION:
+            raise UsageError(f"{path} has version {version}; this harness reads {history.VERSION}: update svm-harness.")
+        records = [_validated(fields) for fields in content.pop("records")]
+        file = RecordFile(**content, records=records)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UsageError(
             f"{path} is no file of records ({type(error).__name__}: {error}); delete it and measure that commit again."
         ) from None
     if not file.environment.startswith(history.ENVIRONMENT):
-        for record in records:  # the grid of the history is fitted in one thread; files of older versions do not say so
+        for record in records:  # files of older versions lack the number of threads, which is 1 in the history
             record["threads"] = record.get("threads") or 1
     return file
 
 
-def _record(given: dict[str, Any]) -> Record:
-    found = Record(dict.fromkeys(name for name in history.FIELDS if name in given))
-    found.update(validate_record(given))
-    found.update({name: str(given[name]) for name in ("group", "data") if name in given})
-    found.update({name: short_name(str(given[name])) for name in ("solver", "dataset")})
-    return found
+def _validated(fields: dict[str, Any]) -> Record:
+    record = Record(dict.fromkeys(name for name in history.FIELDS if name in fields))
+    record.update(validate_record(fields))
+    record.update({name: str(fields[name]) for name in ("group", "data") if name in fields})
+    record.update({name: short_name(str(fields[name])) for name in ("solver", "dataset")})
+    return record
 
 
 def read_all(folder: Path) -> Iterator[RecordFile]:
-    """Return every file of a folder in the order of their names; none if there is no such folder."""
+    """Yield every file of a folder in the order of their names; none if the folder does not exist."""
     for path in sorted(folder.glob("*.json")):
         yield read_file(path)

@@ -1,4 +1,4 @@
-"""The figures of each cell at every commit of one machine and environment, and what changed at them."""
+"""Collect the figures of each cell at every commit of a machine and environment, and the changes at the commits."""
 
 from __future__ import annotations
 
@@ -16,21 +16,15 @@ if TYPE_CHECKING:
     from harness_dashboard.records import RecordFile
 
 FIGURES = (
-    "fit_seconds",
-    "cpu_seconds",
-    "kernel_evaluations",
-    "core_set_size",
-    "test_error",
-    "digits",
-    "peak_rss_bytes",
-)
+    "fit_seconds", "cpu_seconds", "kernel_evaluations", "core_set_size", "test_error", "digits", "peak_rss_bytes",
+)  # fmt: skip
 
 
 def series(files: Sequence[RecordFile]) -> dict[str, Any] | None:
-    """Return the figures by commit, the oldest first; None of fewer than two commits.
+    """Return the figures by commit, the oldest first; None for fewer than two commits.
 
-    ``cells`` are pairs of a solver and a data set, ``figures`` has for each of `FIGURES` a list for each cell.
-    ``changes`` are those of the newest commit, ``earlier`` has those of the commits before, the newest first.
+    ``cells`` are pairs of a solver and a data set; ``figures`` has for each of `FIGURES` a list for each cell.
+    ``changes`` are those of the newest commit; ``earlier`` has those of the earlier commits, the newest first.
     """
     ordered = sorted(files, key=lambda file: (file.commit_time or 0, file.measured_at))
     if len({file.commit for file in ordered}) < 2:

@@ -1,7 +1,7 @@
-"""The cells of a commit as a table for the pages: names, facts of solvers and data sets, figures and how sure they are.
+"""Tables of cells for the pages: names, facts of solvers and data sets, figures and their intervals.
 
-One honest clock: a figure ``time`` that is CPU seconds where every measured run of a data set ran in one thread and its
-CPU time is known, else wall seconds. Other work on the machine is no part of it, and no chart mixes the two.
+The figure ``time`` is CPU time if every measured run of a data set ran in one thread with a known CPU time, else wall time. CPU
+time does not depend on other work on the machine, and no chart mixes the two.
 """
 
 from __future__ import annotations
@@ -20,52 +20,42 @@ from harness.report.pictures import looks
 from harness.report.rows import kernel_text, problem_text
 from harness.report.timing import CLOCKS, TARGETS, clocks, differing, disturbed, places, points, seconds, until
 from harness_dashboard.commits import SHOWN
-from harness_dashboard.names import bare
+from harness_dashboard.names import bare_dataset
 from harness_dashboard.numbers import figure, rounded
 from harness_dashboard.records import NO_RUN, Cell, RecordFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-Cells = Mapping[Cell, tuple[RecordFile, list[Record]]]
-"""The runs of each cell, and the file that they come from."""
-
+Cells = Mapping[Cell, tuple[RecordFile, list[Record]]]  # the file and the runs of each cell
+# figures of a cell, in the order of the columns of the table of a data set
 FIGURES = (
     "time", "fit_seconds", "cpu_seconds", "compile_seconds", "kernel_evaluations", "iterations", "support_vectors",
     "working_set_size", "test_error", "relative_gap", "suboptimality", "kkt_violation", "epsilon", "epsilon_plus",
     "peak_rss_bytes", *LOSSES,
 )  # fmt: skip
-"""The figures of a cell, in the order in which a table of one data set shows them."""
-
+# figures that differ between runs of the same code on the same data
 NOISY = frozenset({"time", "fit_seconds", "cpu_seconds", "compile_seconds", "peak_rss_bytes", "seconds_to"})
-"""Those that differ from one run to the next of the same code on the same data."""
-
-POINTS = 32
+POINTS = 32  # approximate number of points of a thinned trace
+# figures of a point of a trace in the pages
 TRACED = (
-    "seconds",
-    "kernel_evaluations",
-    "queried",
-    "relative_gap",
-    "test_error",
-    "support_vectors",
-    "epsilon",
-    "suboptimality",
-)
-_OF_A_POINT = (*TRACED[:4], "cpu_seconds", "test_accuracy", *TRACED[5:], "gap_rounding")
-_OF_COST = {"seconds": "seconds_to", "kernel_evaluations": "kernel_evaluations_to"}
-LONGEST_REASON = 600
+    "seconds", "kernel_evaluations", "queried", "relative_gap", "test_error", "support_vectors", "epsilon", "suboptimality",
+)  # fmt: skip
+_POINT_FIELDS = (*TRACED[:4], "cpu_seconds", "test_accuracy", *TRACED[5:], "gap_rounding")
+_COSTS = {"seconds": "seconds_to", "kernel_evaluations": "kernel_evaluations_to"}
+LONGEST_REASON = 600  # largest number of characters of a reason
 
 
 def table(cells: Cells) -> dict[str, Any]:
-    """Return cells column by column: names as places in lists, figures as medians over the runs that have a model.
+    """Return the columns of the table: names as indices into lists, figures as medians over the runs with a model.
 
-    A column of which every value is none, or false, is left out. Beside the columns: ``solvers``, ``looks``, ``datasets`` and
-    ``dataset_facts``, ``commits``, ``rows``; and ``problems`` where one data set has several, each a row's ``problem``.
+    Columns with only None or False are left out. Further keys are ``solvers``, ``looks``, ``datasets``, ``dataset_facts``,
+    ``commits`` and ``rows``, and ``problems`` if a data set has several, which the column ``problem`` refers to.
     """
     solvers, datasets = (sorted({cell[place] for cell in cells}) for place in (0, 1))
     commits = sorted({file.commit for file, _ in cells.values()})
-    of_solver, of_dataset, of_commit = (
-        {name: i for i, name in enumerate(each)} for each in (solvers, datasets, commits)
+    solver_index, dataset_index, commit_index = (
+        {name: i for i, name in enumerate(names)} for names in (solvers, datasets, commits)
     )
     runs_on: dict[str, list[Record]] = {}
     for (_, dataset), (_, runs) in cells.items():
@@ -75,30 +65,26 @@ def table(cells: Cells) -> dict[str, Any]:
     columns: dict[str, list[Any]] = {}
     for (solver, dataset), (file, runs) in sorted(cells.items(), key=lambda item: item[0]):
         row: dict[str, Any] = {
-            "solver": of_solver[solver], "dataset": of_dataset[dataset], "commit": of_commit[file.commit],
-            "problem": _place(problems, _problem(runs)) if facts[dataset]["several"] else None,
+            "solver": solver_index[solver], "dataset": dataset_index[dataset], "commit": commit_index[file.commit],
+            "problem": _index_of(problems, _problem(runs)) if facts[dataset]["several"] else None,
             "status": _status(runs), "reason": _reason(runs), "runs": len(runs),
-            **{name: of(runs) for name, of in _ENDED.items()},
+            **{name: of(runs) for name, of in _OUTCOMES.items()},
             **_figures(runs, facts[dataset]["clock"]),
             **_costs(runs, facts[dataset]["trace_clock"]),
         }  # fmt: skip
         for name, value in row.items():
             columns.setdefault(name, []).append(value)
-    for each in facts.values():
-        del each["several"]
+    for of_dataset in facts.values():
+        del of_dataset["several"]
     return {
         "solvers": solvers, "datasets": datasets, "dataset_facts": [facts[name] for name in datasets],
         "looks": list(looks(solvers).values()), "commits": [commit[:SHOWN] for commit in commits], "rows": len(cells),
         **({"problems": problems} if problems else {}),
-        "columns": {name: values for name, values in columns.items() if {*map(_blank, values)} != {True}},
+        "columns": {name: values for name, values in columns.items() if any(v is not None and v is not False for v in values)},
     }  # fmt: skip
 
 
-def _blank(value: Any) -> bool:
-    return value is None or value is False
-
-
-def _place(known: list[dict[str, Any]], item: dict[str, Any]) -> int:
+def _index_of(known: list[dict[str, Any]], item: dict[str, Any]) -> int:
     if item not in known:
         known.append(item)
     return known.index(item)
@@ -108,14 +94,14 @@ def _place(known: list[dict[str, Any]], item: dict[str, Any]) -> int:
 
 
 def _dataset_facts(name: str, runs: Sequence[Record]) -> dict[str, Any]:
-    """Return the facts of a data set, and the clocks of its runs and of their traces."""
+    """Return the facts of a data set, with the clocks of its runs and of their traces."""
     kernel = kernel_text(_first(runs, "kernel"), _first(runs, "kernel_parameters"))
     stated = [run for run in runs if run.get("formulation")]
     problems = {(run["formulation"], repr(run.get("problem_parameters"))) for run in stated}
     problem = _problem(stated) if len(problems) == 1 else _problem([])
     clock, trace_clock = clocks([run for run in runs if run.measured])
     return {
-        "set": bare(name, runs), **problem, "several": len(problems) > 1,
+        "set": bare_dataset(name, runs), **problem, "several": len(problems) > 1,
         "kernel": kernel,
         **{fact: _first(runs, fact) for fact in ("n_train", "n_features", "density")},
         "clock": clock, "trace_clock": trace_clock,
@@ -123,7 +109,7 @@ def _dataset_facts(name: str, runs: Sequence[Record]) -> dict[str, Any]:
 
 
 def _problem(runs: Iterable[Record]) -> dict[str, Any]:
-    """Return the problem of runs: ``formulation``, and ``problem`` as text."""
+    """Return the formulation of runs, and the problem as text."""
     run = next((run for run in runs if run.get("formulation")), Record())
     formulation = run.get("formulation")
     text = problem_text(formulation, run.get("problem_parameters") or {}) if formulation else ""
@@ -138,13 +124,13 @@ def _first(runs: Iterable[Record], name: str) -> Any:
 
 
 def _figures(runs: list[Record], clock: str) -> dict[str, Any]:
-    """Return the medians of a cell, ``intervals`` of those in which several runs differ, and ``disturbed``."""
+    """Return the medians of a cell, ``intervals`` of the figures that differ between runs, and ``disturbed``."""
     measured = [run for run in runs if run.measured]
     result: dict[str, Any] = {}
     intervals: dict[str, list[float]] = {}
     for name in FIGURES:
-        known = CLOCKS[clock] if name == "time" else name
-        values = [value for run in measured if (value := figure(run, known)) is not None]
+        field = CLOCKS[clock] if name == "time" else name
+        values = [value for run in measured if (value := figure(run, field)) is not None]
         result[name] = rounded(median(values)) if values else None
         if len(runs) > 1 and values:
             low, high = interval(values, noisy=name in NOISY)
@@ -155,21 +141,21 @@ def _figures(runs: list[Record], clock: str) -> dict[str, Any]:
 
 
 def _costs(runs: list[Record], clock: str) -> dict[str, Any]:
-    """Return for each target the median over the runs of what they had spent; half the runs must have reached it.
+    """Return the median cost over the runs until each target; None unless half of the runs reached it.
 
-    With ``..._intervals`` where several runs differ: the upper end is None where a run that never reached it is there.
+    ``..._intervals`` has the intervals of costs that differ between runs; an upper end of None is a run that did not reach it.
     """
-    result: dict[str, Any] = {f"{name}{ending}": None for name in _OF_COST.values() for ending in ("", "_intervals")}
+    result: dict[str, Any] = {f"{name}{ending}": None for name in _COSTS.values() for ending in ("", "_intervals")}
     certified = any(run.get(name) is not None for run in runs for name in ("relative_gap", "suboptimality"))
     if _differing(runs) or not certified:
         return result
-    for cost, name in _OF_COST.items():
+    for cost, name in _COSTS.items():
         targets = until(runs, cost, clock)
         result[name] = [_finite(median(costs)) for costs in targets]
-        sure = [interval(costs, noisy=name in NOISY) for costs in targets] if len(runs) > 1 else []
-        if any(low < high for low, high in sure):
+        intervals = [interval(costs, noisy=name in NOISY) for costs in targets] if len(runs) > 1 else []
+        if any(low < high for low, high in intervals):
             result[f"{name}_intervals"] = [
-                [_finite(end) for end in each] if each[0] < each[1] else None for each in sure
+                [_finite(low), _finite(high)] if low < high else None for low, high in intervals
             ]
     return result
 
@@ -179,24 +165,24 @@ def _finite(value: float) -> float | None:
 
 
 def thinned(trace: Sequence[Mapping[str, Any]], points: int = POINTS) -> list[dict[str, Any]]:
-    """Return at most about ``points`` points of a trace with the figures that are drawn.
+    """Return about ``points`` points of a trace with the figures of the pages.
 
-    The first, the last and those at which a target was first reached are always among them, so that thinning changes
-    no performance profile.
+    They include the first and the last point and the first points that reach a target, so that thinning does not change
+    performance profiles.
     """
-    wanted = {0, len(trace) - 1, *(place for place in places(trace, TARGETS) if place is not None)}
+    selected = {0, len(trace) - 1, *(place for place in places(trace, TARGETS) if place is not None)}
     if len(trace) > points:
-        wanted.update(round(i * (len(trace) - 1) / (points - 1)) for i in range(points))
+        selected.update(round(i * (len(trace) - 1) / (points - 1)) for i in range(points))
     else:
-        wanted.update(range(len(trace)))
+        selected.update(range(len(trace)))
     return [
         {
             name: upward(point[name]) if name in ("relative_gap", "suboptimality") else _rounded(point[name])
-            for name in _OF_A_POINT
+            for name in _POINT_FIELDS
             if is_number(point.get(name))
         }
         for place, point in enumerate(trace)
-        if place in wanted
+        if place in selected
     ]
 
 
@@ -205,12 +191,12 @@ def _rounded(value: float) -> float | int:
 
 
 def upward(gap: float, digits: int = 4) -> float:
-    """Return a gap with a few significant digits, none below the measured one: rounding must not reach a target."""
+    """Return a gap rounded up to ``digits`` significant digits, so that rounding does not reach a target."""
     return float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(gap))))
 
 
 def traced(cells: Cells, dataset: str, clock: str) -> dict[str, Any]:
-    """Return the traces on a data set: ``columns``, those of `TRACED` that any has, the ``clock``, and solver -> points."""
+    """Return the traces on a data set: the ``columns`` of `TRACED` with values, the ``clock``, and solver -> points."""
     result = {solver: _trace(runs, clock) for (solver, on), (_, runs) in cells.items() if on == dataset}
     traces = {solver: points for solver, points in result.items() if points}
     used = [
@@ -224,7 +210,7 @@ def traced(cells: Cells, dataset: str, clock: str) -> dict[str, Any]:
 
 
 def _trace(runs: list[Record], clock: str) -> list[list[Any]]:
-    """Return the trace of the run of median time, point by point (`TRACED`); its end is the figures of the run."""
+    """Return the points (`TRACED`) of the trace of the run with median time, without the last, which is the run's result."""
     by = CLOCKS[clock]
     ordered = sorted((run for run in runs if run.get("trace")), key=lambda run: seconds(run, by) or 0.0)
     if not ordered:
@@ -240,12 +226,13 @@ def _trace(runs: list[Record], clock: str) -> list[list[Any]]:
 
 
 def _target(runs: list[Record]) -> float | None:
-    """Return the relative gap that all runs were asked for, None if there is none."""
+    """Return the common target gap of the runs, or None."""
     targets = {run.get("target_gap") for run in runs}
     return targets.pop() if len(targets) == 1 else None
 
 
-_ENDED: dict[str, Callable[[list[Record]], Any]] = {
+# column -> its function of the runs of a cell; the pages do not interpret statuses
+_OUTCOMES: dict[str, Callable[[list[Record]], Any]] = {
     "ran": lambda runs: any(run.get("status") not in NO_RUN for run in runs),
     "measured": lambda runs: any(run.measured for run in runs),
     "complete": lambda runs: all(run.get("status") == Status.OK for run in runs) and not _differing(runs),
@@ -253,11 +240,10 @@ _ENDED: dict[str, Callable[[list[Record]], Any]] = {
     "target_gap": _target,
     "at_least": lambda runs: any(run.get("evaluations_at_least") for run in runs),
 }
-"""How the runs of a cell ended; the pages know no status."""
 
 
 def _status(runs: list[Record]) -> str:
-    """Return ``ok``, ``timeout``, ``timeout 1/3``."""
+    """Return the status of a cell: ``ok``, ``timeout``, or ``timeout 1/3`` if the runs differ."""
     counts = Counter(str(run.get("status")) for run in runs)
     fine = {str(run.get("status")): run.measured for run in runs}
     worst = min(counts, key=lambda status: (fine[status] or status in NO_RUN, fine[status], -counts[status]))
@@ -270,5 +256,5 @@ def _reason(runs: list[Record]) -> str | None:
 
 
 def _differing(runs: list[Record]) -> str:
-    """Return why repetitions compete nowhere: their counts cannot all be the solver's."""
+    """Return why the repetitions are not ranked, as their counts differ; '' if they do not."""
     return differing([run for run in runs if run.measured])

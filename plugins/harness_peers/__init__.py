@@ -1,6 +1,6 @@
-"""Plugin `peers`: other people's SVM libraries, run on the same problems and judged by the same certificates.
+"""Plugin `peers`: solvers that call other SVM libraries on the same problems, with the same certificates.
 
-A library that the harness does not need itself is in the solver's ``requires``: `harness peers install` fetches it.
+`harness peers install` installs the libraries in the solvers' ``requires``, which the harness itself does not need.
 """
 
 from __future__ import annotations
@@ -13,5 +13,5 @@ from harness_peers.thunder import ThunderSVM
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
-    """Return the solvers; no library is imported for it."""
+    """Return the solvers, without importing their libraries."""
     return [LibSVM, LibSVR, SklearnEx, LibSVMOfficial, ThunderSVM, LibLinear, LinearSVC, SGD, Nystroem, RandomFeatures]

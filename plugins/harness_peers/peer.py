@@ -1,7 +1,7 @@
-"""What the libraries have in common: one call that trains, data in the library's own format, coefficients in ours.
+"""Base class of solvers that call another SVM library: convert the data, train in one call, return the coefficients.
 
-A peer is a black box: it computes its own kernel values and ends with one model. The formulation, the kernel and the
-costs C_i are handed over; the coefficients come back in the harness's signs and are certified like any others.
+A peer is a black box that computes its kernel values itself and returns one model. It receives the formulation, the kernel and
+the costs C_i. Its coefficients are converted to the signs of the harness and certified like those of other solvers.
 """
 
 from __future__ import annotations
@@ -34,19 +34,20 @@ from harness import (
 )
 from harness.problems import EpsSVR, OneClass
 
-_SHARE, _SHARE_OF_TUBES = 0.1, 0.01  # of the gap aimed at: the tolerance; for eps-svr
+_TOLERANCE_FACTOR = 0.1  # tolerance over the target gap
+_TOLERANCE_FACTOR_SVR = 0.01  # the same for eps-svr
 
 
 @dataclass(frozen=True)
 class Peer(Solver):
-    """Another library's trainer.
+    """A solver that calls another library.
 
-    package : what is imported
-    kernels : the harness's kernels that the library has
-    class_costs : True if the library takes one C for each class, but none for each point
+    package : module that is imported
+    kernels : kernels of the harness that the library has
+    class_costs : whether the library takes one C for each class, but not one for each point
 
-    ``info`` says what the model's own data format cost: ``conversion_seconds`` and ``conversion_cpu_seconds`` are part
-    of the run's time, and whoever compares training calls alone subtracts them.
+    ``info`` has the time of the conversion to the library's data format, ``conversion_seconds`` and ``conversion_cpu_seconds``.
+    It is part of the run's time; subtract it to compare only the training calls.
     """
 
     observable = False
@@ -56,27 +57,28 @@ class Peer(Solver):
 
     tol: float = parameter(
         DEFAULT_RELATIVE_GAP,
-        "stop when no pair violates the optimality conditions by more; on reduced-hull and nu-svc: the relative gap aimed at",
+        "largest violation of the optimality conditions by a pair; on reduced-hull and nu-svc: the relative target gap",
         gt=0,
     )
     gap: float | None = parameter(
         None,
-        "relative duality gap aimed at: tol is then no more than a share of it; on reduced-hull and nu-svc in place of tol",
+        "relative target gap: tol is at most a tenth of it (eps-svr: a hundredth); on reduced-hull and nu-svc it replaces tol",
         gt=0,
     )
 
     def tolerance(self, problem: Problem) -> float:
-        """Return the tolerance to hand over, measured on problems of many kinds.
+        """Return the tolerance of the library for the target gap.
 
-        A guess: what the library knows is gap <= tol / 2 * sum C_i; the certificate says what was reached.
+        It is a heuristic from measurements on many problems, as the library guarantees only gap <= tol / 2 * sum C_i. The
+        certificate has the gap that is reached.
         """
         if self.gap is None:
             return self.tol
-        # with a wide tube and a large C the objective is small beside what violations cost
-        return min(self.tol, (_SHARE_OF_TUBES if isinstance(problem, EpsSVR) else _SHARE) * self.gap)
+        # with a wide tube and a large C the objective is small compared to the cost of violations
+        return min(self.tol, (_TOLERANCE_FACTOR_SVR if isinstance(problem, EpsSVR) else _TOLERANCE_FACTOR) * self.gap)
 
     def skip(self, problem: ProblemSummary) -> str | None:
-        """Refuse what the library has no words for, and everything if it cannot be loaded."""
+        """Return why the library cannot solve the problem or cannot be imported, or None."""
         name, kernel = self.name, problem.kernel
         if problem.ridge != 0.0:
             return f"{name} computes its own kernel values and cannot add a ridge to their diagonal."
@@ -90,40 +92,40 @@ class Peer(Solver):
         try:
             importlib.import_module(self.package)
         except MemoryError:
-            return None  # it is there, and the memory limit is too low: the run says so
-        except Exception as error:  # a library of another machine or version may raise anything
+            return None  # the memory limit is too low for the import: the run reports it
+        except Exception as error:  # a library for another machine or version may raise any exception
             lines = str(error).strip().splitlines() or [type(error).__name__]
             return f"{name} needs the package {self.package}, which cannot be loaded: {lines[0]}; reinstall it."
         return None
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        """Yield the library's model, once."""
+        """Yield the library's model."""
         reason = self.refusal(problem)
         if reason is not None:
             raise UsageError(reason)
         wall, cpu = fit_clock(), fit_cpu_clock()
-        handed = self.converted(problem)
+        data = self.convert(problem)
         conversion = {
             "conversion_seconds": fit_clock() - wall,
             "conversion_cpu_seconds": fit_cpu_clock() - cpu,
         }
         try:
-            found = self.trained(problem, handed)
+            iterate = self.train(problem, data)
         except (ValueError, ArithmeticError) as error:
             raise PluginError(
                 f"{self.package} failed ({type(error).__name__}), with values k(x, x) up to {problem.largest_diagonal():.2g}: "
                 "scale the features (--datasets 'NAME[scale=standard]'), or take another solver."
             ) from error
-        found.info = {**found.info, **conversion}
-        yield found
+        iterate.info = {**iterate.info, **conversion}
+        yield iterate
 
     @abstractmethod
-    def converted(self, problem: Problem) -> Any:
-        """Return the training points in the library's format; timed by itself."""
+    def convert(self, problem: Problem) -> Any:
+        """Return the training points in the library's format; this call is timed separately."""
 
     @abstractmethod
-    def trained(self, problem: Problem, handed: Any) -> Iterate:
-        """Train on what :meth:`converted` returned; the one call whose time is the library's."""
+    def train(self, problem: Problem, data: Any) -> Iterate:
+        """Return the library's model of ``data``, the result of :meth:`convert`."""
 
 
 def class_cost(problem: CSVC, label: float) -> float:
@@ -132,7 +134,7 @@ def class_cost(problem: CSVC, label: float) -> float:
 
 
 def at_bounds(coef: Any, lower: Any, upper: Any) -> Any:
-    """Return ``coef`` with what a float32 library has at its bound put there: its bound is float32(C_i)."""
+    """Move coefficients that equal a bound in float32 onto the bound, in place, and return ``coef``."""
     for bound in (lower, upper):
         bound = np.broadcast_to(bound, coef.shape)
         close = (np.abs(coef - bound) <= np.finfo(np.float32).eps * np.abs(bound)) & (bound != 0.0)
@@ -141,7 +143,7 @@ def at_bounds(coef: Any, lower: Any, upper: Any) -> Any:
 
 
 def with_int32_indices(points: Any, dtype: Any = None) -> Any:
-    """Return the points as the libraries take them: sparse indices of 32 bits, values of ``dtype`` (None: as they are)."""
+    """Return the points with 32-bit sparse indices and values of ``dtype`` (None: unchanged), as the libraries need them."""
     if isinstance(points, np.ndarray):
         return points if dtype is None else np.ascontiguousarray(points, dtype=dtype)
     if points.indices.dtype == np.int32 and dtype in (None, points.dtype):

@@ -1,7 +1,7 @@
-"""ThunderSVM on the CPU (the wheel ``thundersvm-cpu``), called through its C functions.
+"""Solver that calls ThunderSVM on the CPU (the wheel ``thundersvm-cpu``) through its C functions.
 
-The wheel's own ``fit`` copies the support vectors through Python loops, and hands the labels of sparse data over as
-integers where the library reads float32. Source: Wen, Shi, Li, He, Chen, JMLR 19 (2018).
+``fit`` of the wheel copies the support vectors in Python loops, and passes the labels of sparse data as integers where the
+library reads float32. Source: Wen, Shi, Li, He, Chen, JMLR 19 (2018).
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from harness import CSVC, RBF, Iterate, Kernel, Linear, Poly, Problem, UsageErro
 from harness_peers.peer import Peer, at_bounds, class_cost, with_int32_indices
 
 _C_SVC = 0
-_NO_LIMIT = -1  # of iterations, of threads (those of OpenMP) and of memory
+_NO_LIMIT = -1  # value for unlimited iterations, threads (OpenMP's number) and memory
 
 
 @dataclass(frozen=True)
 class ThunderSVM(Peer):
-    """ThunderSVM: working sets of 1024 points, kernel rows in float32 by sparse products, no row cache beyond them.
+    """ThunderSVM: working sets of 1024 points whose kernel rows are float32, without a cache of other rows.
 
-    Take it to measure ThunderSVM on the CPU. Paper: Wen, Shi, Li, He and Chen 2018.
+    Use it to measure ThunderSVM on the CPU. Paper: Wen, Shi, Li, He and Chen 2018.
 
-    Where no coefficient is free its intercept has the wrong sign; it is passed on, and the certificate shows it.
+    If no coefficient is free, its intercept has the wrong sign; the certificate then has a large gap.
     """
 
     name = "thundersvm"
@@ -36,10 +36,10 @@ class ThunderSVM(Peer):
     kernels: ClassVar[tuple[type[Kernel], ...]] = (RBF, Linear, Poly)
     class_costs = True
 
-    def converted(self, problem: Problem) -> Any:
+    def convert(self, problem: Problem) -> Any:
         return with_int32_indices(problem.kernel.points, np.float32)
 
-    def trained(self, problem: Problem, handed: Any) -> Iterate:
+    def train(self, problem: Problem, data: Any) -> Iterate:
         from threadpoolctl import threadpool_limits
 
         assert isinstance(problem, CSVC)
@@ -48,18 +48,18 @@ class ThunderSVM(Peer):
         model = ctypes.c_void_p(library.model_new(_C_SVC))
         try:
             with threadpool_limits(problem.kernel.threads, user_api="openmp"):
-                features = self._train(library, model, problem, handed)
+                features = self._train(library, model, problem, data)
             members, values, rho = _read(library, model, features)
         finally:
             library.model_free(model)
         coef = np.zeros(problem.n)
         coef[members] = values
-        sign = float(problem.targets[0])  # the class of the first point is the library's positive one
+        sign = float(problem.targets[0])  # the library's positive class is that of the first point
         coef = at_bounds(sign * coef, problem.lower_bounds, problem.upper_bounds)
         return Iterate(coef, -sign * rho, done=True)
 
-    def _train(self, library: Any, model: Any, problem: CSVC, handed: Any) -> int:
-        """Train ``model``; return the number of features that the library saw."""
+    def _train(self, library: Any, model: Any, problem: CSVC, data: Any) -> int:
+        """Train ``model`` and return the number of features in the library."""
         labels = problem.targets.astype(np.float32)
         weights = np.array([class_cost(problem, label) / problem.C for label in (-1.0, 1.0)], dtype=np.float32)
         classes = np.array([-1, 1], dtype=np.int32)
@@ -68,7 +68,7 @@ class ThunderSVM(Peer):
             _C_SVC,
             *_kernel_arguments(problem.kernel.kernel),
             ctypes.c_float(problem.C),
-            ctypes.c_float(0.5),  # nu and epsilon: of other formulations
+            ctypes.c_float(0.5),  # nu, then epsilon, of other formulations
             ctypes.c_float(0.1),
             ctypes.c_float(self.tolerance(problem)),
             0,  # no probabilities
@@ -77,26 +77,26 @@ class ThunderSVM(Peer):
             _pointer(weights),
             0,  # silent
             *(_NO_LIMIT, _NO_LIMIT, _NO_LIMIT),
-            0,  # of the GPUs it was not built for
+            0,  # GPU number, unused on the CPU
             ctypes.byref(features),
             ctypes.byref(count),
             ctypes.byref(success),
             model,
         )
-        if isinstance(handed, np.ndarray):
-            library.dense_model_scikit(*handed.shape, _pointer(handed), _pointer(labels), *common)
+        if isinstance(data, np.ndarray):
+            library.dense_model_scikit(*data.shape, _pointer(data), _pointer(labels), *common)
         else:
-            parts = (_pointer(handed.data), _pointer(handed.indptr), _pointer(handed.indices))
+            parts = (_pointer(data.data), _pointer(data.indptr), _pointer(data.indices))
             library.sparse_model_scikit(problem.n, *parts, _pointer(labels), *common)
         if success.value == -1:
-            raise UsageError("thundersvm says that its training failed, and not why.")
+            raise UsageError("the training of thundersvm failed without a reason; take another solver.")
         return features.value
 
 
 def _read(library: Any, model: Any, features: int) -> tuple[Any, Any, float]:
     """Return the indices of the support vectors, their coefficients and rho; f(x) = sum coef_i k(x_i, x) - rho."""
     count = library.n_sv(model)
-    # the support vectors themselves come along: the library has no other road to their indices
+    # the library returns the indices only together with the support vectors
     starts, columns = np.empty(count + 1, np.int32), np.empty(count * features, np.int32)
     data, members, coef = np.empty(count * features, np.float32), np.empty(count, np.int32), np.empty(count, np.float32)
     library.get_sv(
@@ -109,7 +109,7 @@ def _read(library: Any, model: Any, features: int) -> tuple[Any, Any, float]:
 
 
 def _kernel_arguments(kernel: Kernel) -> tuple[Any, ...]:
-    """Return kernel type, degree, gamma and coef0 as the library takes them."""
+    """Return the library's arguments kernel type, degree, gamma and coef0."""
     match kernel:
         case RBF(gamma=gamma):
             return 2, 3, ctypes.c_float(gamma), ctypes.c_float(0.0)

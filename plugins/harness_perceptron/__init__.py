@@ -1,4 +1,4 @@
-"""Kernel perceptrons, plain, averaged and with a budget: see :mod:`harness_perceptron.solvers`."""
+"""Plugin `perceptron`: the kernel perceptron, the averaged perceptron and the budget perceptron."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harness_perceptron.solvers import AveragedPerceptron, BudgetPerceptron, Ker
 
 @hookimpl
 def harness_formulations() -> list[type[Problem]]:
-    """Return the formulation that this plugin brings."""
+    """Return the formulations of this plugin."""
     return [MistakeDriven]
 
 

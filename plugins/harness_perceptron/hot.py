@@ -1,4 +1,4 @@
-"""Compiled loops of the perceptrons: what follows from kernel values that are already there."""
+"""Compiled loops of the perceptrons over computed kernel values."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ class Members(NamedTuple):
     """The members in slots 0 .. size - 1, changed in place by the compiled loop.
 
     example : (N,) int, the example in each slot
-    alpha, scores : (N,) its signed coefficient and f at it
+    alpha, scores : (N,) signed coefficient of each member, and f at it
     gram : (N, N) kernel values between the members, of the kernel's dtype
-    row : (N,) a newcomer's values against the members
-    fetched, born : (N,) int, where a member's values against the batch's examples are: a column of those fetched, or
-        (fetched < 0) the member's place in the batch
-    where : (n,) int, the slot of each example, -1 if it is no member
+    row : (N,) kernel values between a new member and the members
+    fetched : (N,) int, column of a member in the kernel values between the batch and the members; -1 if it joined later
+    born : (N,) int, index in the batch of a member that joined during the batch
+    where : (n,) int, the slot of each example; -1 if it is no member
     """
 
     example: Any
@@ -33,7 +33,7 @@ class Members(NamedTuple):
 
 @summing
 def catch_up(scores, values, weights, first):  # type: ignore[no-untyped-def]
-    """Add the weighted sum of row p of ``values`` (b, m) from column first[p] on to scores[p]."""
+    """Add the weighted sum of row p of ``values``, (b, m), from column first[p] on, to scores[p]."""
     for p in range(scores.size):
         total = 0.0
         for q in range(first[p], weights.size):
@@ -49,10 +49,10 @@ def _add(scores, weight, values):  # type: ignore[no-untyped-def]
 
 @compiled
 def visit(scores, targets, among, places):  # type: ignore[no-untyped-def]
-    """Run the kernel perceptron over a batch; write the places of its mistakes, return their number.
+    """Run the kernel perceptron over a batch; write the indices of its mistakes to ``places`` and return their number.
 
-    scores : (b,) f at the batch's examples, kept up to date
-    among : (b, b) kernel values between them
+    scores : (b,) f at the examples of the batch, updated in place
+    among : (b, b) kernel values between these examples
     """
     count = 0
     for p in range(scores.size):
@@ -65,19 +65,19 @@ def visit(scores, targets, among, places):  # type: ignore[no-untyped-def]
 
 @compiled
 def _against(x, slot, fetched, among, q):  # type: ignore[no-untyped-def]
-    """Return K between the member in ``slot`` and the batch's example q."""
+    """Return the kernel value between the member in ``slot`` and example q of the batch."""
     column = x.fetched[slot]
     return fetched[q, column] if column >= 0 else among[x.born[slot], q]
 
 
 @compiled
-def _most_correct(x, y, own):  # type: ignore[no-untyped-def]
-    """Return the slot whose y_i (f(x_i) - alpha_i K_ii) is largest now that y k(x, .) has joined, -1: the newcomer.
+def _most_correct(x, y, newcomer):  # type: ignore[no-untyped-def]
+    """Return the slot with the largest y_i (f(x_i) - alpha_i K_ii) after y k(x, .) is added; -1 for the newcomer.
 
-    x : the members, as many as may be; x.row : the newcomer's values against them
-    own : the newcomer's y_t (f(x_t) - alpha_t K_tt)
+    x : the members, in all slots; x.row has the kernel values between the newcomer and them
+    newcomer : y_t (f(x_t) - alpha_t K_tt) of the newcomer
 
-    Among equals the first slot's, the newcomer last.
+    Of equal values that of the first slot is taken, and the newcomer's last.
     """
     leaving, largest = -1, -np.inf
     for s in range(x.example.size):
@@ -87,16 +87,16 @@ def _most_correct(x, y, own):  # type: ignore[no-untyped-def]
             margin = -margin
         if margin > largest:
             leaving, largest = s, margin
-    return leaving if own <= largest else -1
+    return leaving if newcomer <= largest else -1
 
 
 @compiled
 def visit_with_budget(x, size, batch, targets, scores, fetched, among, beta):  # type: ignore[no-untyped-def]
-    """Run the budget perceptron over a batch; return the number of its updates and of the members now.
+    """Run the budget perceptron over a batch; return the number of its updates and the new number of members.
 
-    batch, targets, scores : (b,) the batch's examples, their labels, and f at them, kept up to date
-    fetched : (b, m) kernel values against the members at the batch's beginning
-    among : (b, b) kernel values between the batch's examples
+    batch, targets, scores : (b,) the examples of the batch, their labels, and f at them, updated in place
+    fetched : (b, m) kernel values between the batch and the members before it
+    among : (b, b) kernel values between the examples of the batch
     """
     limit = x.example.size
     updates = 0
@@ -114,7 +114,7 @@ def visit_with_budget(x, size, batch, targets, scores, fetched, among, beta):  #
         for s in range(size):
             x.row[s] = _against(x, s, fetched, among, p)
         slot = size if size < limit else _most_correct(x, y, y * scores[p])
-        if slot < 0:  # it joined and left at once
+        if slot < 0:  # the new member is also the one that leaves
             continue
         if slot < size:
             weight = x.alpha[slot]

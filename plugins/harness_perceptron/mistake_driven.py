@@ -1,7 +1,7 @@
-"""mistake-driven: what perceptrons solve, two classes without an objective.
+"""Formulation mistake-driven: two classes without an objective, for perceptrons.
 
-A perceptron adds y_i k(x_i, .) to f where f makes a mistake, so that y_i coef_i >= 0 is all that can be said of the
-outcome. No function is minimised, hence no optimum to be certified: accuracy, time and kernel values are compared.
+A perceptron adds y_i k(x_i, .) to f if f misclassifies x_i, so y_i coef_i >= 0 is the only condition on the result. It minimises
+no function, so there is no optimum and no gap: compare accuracy, time and kernel evaluations.
 
 Source: Rosenblatt 1958; Aizerman, Braverman, Rozonoer 1964; Bordes et al., JMLR 6 (2005), section 2.2.
 """
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class MistakeDriven(Problem):
-    """Perceptrons: two classes, no objective and so no gap; accuracy, time and kernel evaluations are compared."""
+    """Two classes without an objective, for perceptrons; there is no gap."""
 
     name = "mistake-driven"
     has_gap = False
-    parameter_class = NoParameters  # what there is to set belongs to the solver
+    parameter_class = NoParameters  # all parameters belong to the solvers
     constraints = "y_i dual_coef_i >= 0"
 
     def feasibility_violation(self, dual_coef: Vector) -> float:
@@ -31,10 +31,10 @@ class MistakeDriven(Problem):
         return float(np.max(-self.targets * dual_coef, initial=0.0)) / scale if scale > 0.0 else 0.0
 
     def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
-        """Return the feasibility violation, and no other figure."""
+        """Return a certificate with only the feasibility violation."""
         return Certificate(feasibility_violation=self.feasibility_violation(dual_coef))
 
     def certify(self, dual_coef: Any, intercept: float, scores: Vector | None = None, **_: float) -> Certificate:
-        """Return the certificate without the scores of all points: nothing in it needs them."""
+        """Return the certificate without computing scores, which it does not need."""
         coef = np.asarray(dual_coef, dtype=np.float64)
         return self.certificate(coef, float(intercept), np.zeros(0))

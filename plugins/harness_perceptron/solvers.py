@@ -1,20 +1,20 @@
-"""Three perceptrons in a kernel's space: they change f only where it makes a mistake.
+"""Three kernel perceptrons, which change f only if it misclassifies an example.
 
-Each epoch visits the examples in a fresh random order. Where y_t f(x_t) <= 0 (budget: <= beta) the kernel perceptron
-adds y_t k(x_t, .) to f; there is no bias. The averaged perceptron returns the mean of the rules after each iteration,
+Each epoch visits the examples in a new random order. If y_t f(x_t) <= 0 (budget: <= beta) the kernel perceptron
+adds y_t k(x_t, .) to f; there is no bias. The averaged perceptron returns the mean of f after each visit,
 the budget perceptron removes a member whenever there are more than N.
 
-Cost: |S| kernel values an example in the first epoch. In later ones the kernel and the averaged perceptron need the
-mistakes made since the example was last visited only, for a score is kept and brought up to date.
+An example costs |S| kernel values in the first epoch. In later epochs the kernel and the averaged perceptron store the scores, so
+that an example costs one kernel value for each mistake since its last visit.
 
 Source: Bordes, Ertekin, Weston, Bottou, JMLR 6 (2005), section 2.2; Freund and Schapire 1998 (averaged); Crammer,
-Kandola, Singer 2004 (budget). Differs in:
+Kandola, Singer 2004 (budget). This code differs in three points:
 
-* a mistake on a member adds y_t to alpha_t, where the printed alpha_t <- y_t would change nothing: only so does the
-  algorithm end on separable data, as Novikoff's theorem has it.
-* the averaged perceptron returns the average of the decision functions, which is a kernel expansion; the majority vote
-  of the rules, as the paper describes it, is none. Freund and Schapire found the two equally accurate.
-* "pick a random example" is a random permutation an epoch.
+* A mistake on a member adds y_t to alpha_t. The printed alpha_t <- y_t would not change f, and the algorithm would not end on
+  separable data, as it does by Novikoff's theorem.
+* The averaged perceptron returns the average of the decision functions, which is a kernel expansion, instead of the majority vote
+  of their signs, which is not. Freund and Schapire report equal accuracy of the two.
+* "Pick a random example" is a random permutation in each epoch.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ import numpy as np
 from harness import Conformance, Iterate, Problem, ProblemSummary, Solver, parameter
 from harness_perceptron.mistake_driven import MistakeDriven
 
-_SHARE = 8  # K between the examples of a batch costs at most 1 / 8 of their values against what is new to them
-_LEAST = 64  # examples in a batch, lest a batch costs more than its kernel values
+_BATCH_SHARE = 8  # kernel values for new mistakes or members per kernel value between the examples of a batch, at least
+_MIN_BATCH = 64  # smallest number of examples in a batch, so that its overhead is small
 
 
 @dataclass(frozen=True)
 class _Perceptron(Solver):
-    """What the three have in common: visits in batches, and what they say of themselves.
+    """Base class of the perceptrons, which visit the examples in batches.
 
-    A step is one example visited. ``info`` holds epoch, mistakes (updates so far) and members (|S|).
+    A step is a visit of an example. ``info``: epoch, mistakes (updates so far) and members (|S|).
 
-    averaged : whether the model is the mean of the rules, which goes on to change after an epoch without a mistake
+    averaged : whether the model is the mean of f over the visits, which changes even after an epoch without a mistake
     """
 
     solves: ClassVar[tuple[type[Problem], ...]] = (MistakeDriven,)
     exact: ClassVar[bool] = False
     averaged: ClassVar[bool] = False
 
-    epochs: int = parameter(1, "passes over the examples, each in a fresh random order", ge=1)
-    block: int = parameter(256, "most examples whose kernel values are computed together", ge=1)
-    dtype: Literal["float32", "float64"] = parameter("float32", "of the kernel values; scores are float64")
+    epochs: int = parameter(1, "number of passes over the examples, each in a new random order", ge=1)
+    block: int = parameter(256, "largest number of examples whose kernel values are computed together", ge=1)
+    dtype: Literal["float32", "float64"] = parameter("float32", "precision of the kernel values; scores are float64")
 
     def _learner(self, problem: Problem) -> Any:
         """Return the learner of one run."""
@@ -62,11 +62,11 @@ class _Perceptron(Solver):
             learner.start_epoch()
             start, mistakes = 0, learner.mistakes
             while start < problem.n:
-                batch = order[start : start + min(self.block, max(_LEAST, learner.due // _SHARE))]
+                batch = order[start : start + min(self.block, max(_MIN_BATCH, learner.due // _BATCH_SHARE))]
                 learner.visit(batch)
                 start += len(batch)
-                settled = not self.averaged and learner.mistakes == mistakes
-                ended = start == problem.n and (epoch == self.epochs or settled)
+                converged = not self.averaged and learner.mistakes == mistakes
+                ended = start == problem.n and (epoch == self.epochs or converged)
                 yield Iterate(
                     dual_coef=learner.coef(),
                     done=ended,
@@ -78,7 +78,7 @@ class _Perceptron(Solver):
                     return
 
     def warm_ups(self) -> tuple[Solver, ...]:
-        # so small that a few points take every path: a second epoch, and a removal
+        # so that a few points execute every branch: a second epoch, and the removal of a member
         return (self.replace(epochs=2, block=8),)
 
 
@@ -86,9 +86,9 @@ class _Perceptron(Solver):
 class KernelPerceptron(_Perceptron):
     """Kernel perceptron: every misclassified example joins the expansion (Aizerman et al. 1964).
 
-    Take it as the simplest online baseline. Paper: Aizerman, Braverman and Rozonoer 1964.
+    Use it as the simplest online baseline. Paper: Aizerman, Braverman and Rozonoer 1964.
 
-    Ends early after an epoch without a mistake.
+    The run ends early after an epoch without a mistake.
     """
 
     name: ClassVar[str] = "kernel-perceptron"
@@ -97,11 +97,11 @@ class KernelPerceptron(_Perceptron):
 
 @dataclass(frozen=True)
 class AveragedPerceptron(_Perceptron):
-    """Averaged perceptron: the mean of the kernel perceptron's rules after each iteration (Freund, Schapire 1998).
+    """Averaged perceptron: the mean of the kernel perceptron's f after each visit (Freund, Schapire 1998).
 
-    Take it as an online baseline that approaches an SVM's accuracy. Paper: Freund and Schapire 1998.
+    Use it as an online baseline that approaches an SVM's accuracy. Paper: Freund and Schapire 1998.
 
-    The same mistakes at the same cost as ``kernel-perceptron``; 10 to 30 epochs approach an SVM's accuracy.
+    It makes the same mistakes at the same cost as ``kernel-perceptron``; 10 to 30 epochs approach an SVM's accuracy.
     """
 
     name: ClassVar[str] = "averaged-perceptron"
@@ -113,31 +113,31 @@ class AveragedPerceptron(_Perceptron):
 class BudgetPerceptron(_Perceptron):
     """Budget perceptron (beta, N): at most N members, the most correctly classified one leaves (Crammer et al. 2004).
 
-    Take it where the model must stay small and the data are clean. Paper: Crammer, Kandola and Singer 2004.
+    Use it if the model must be small and the data are clean. Paper: Crammer, Kandola and Singer 2004.
 
-    An example with y f(x) <= beta joins S; if |S| > N then, the member with the largest y_i (f(x_i) - alpha_i K_ii)
-    leaves, the newcomer included. Ends early after an epoch without an update. Fit for clean data: among noisy ones the
-    examples that are right leave and the mislabelled ones stay.
+    An example with y f(x) <= beta joins S. If then |S| > N, the member with the largest y_i (f(x_i) - alpha_i K_ii), possibly the
+    new one, leaves. The run ends early after an epoch without an update. With noisy data correctly classified members leave, and
+    mislabelled ones stay.
     """
 
     name: ClassVar[str] = "budget-perceptron"
     conformance: ClassVar[Conformance] = Conformance({"epochs": 3, "N": 10, "beta": 0.5})
 
     beta: float = parameter(0.0, "an example with y f(x) <= beta joins the expansion; 0: a misclassified one", ge=0)
-    N: int = parameter(500, "most members of the expansion", ge=1)
+    N: int = parameter(500, "largest number of members of the expansion", ge=1)
 
     def skip(self, problem: ProblemSummary) -> str | None:
-        room = min(self.N, problem.n) ** 2 * np.dtype(self.dtype).itemsize / 2**20
-        if room <= problem.cache_mb:
+        needed_mb = min(self.N, problem.n) ** 2 * np.dtype(self.dtype).itemsize / 2**20
+        if needed_mb <= problem.cache_mb:
             return None
-        kept = f"keeps the kernel values between its N={self.N} members, {room:.0f} MB"
+        stored = f"stores the kernel values between its N={self.N} members, {needed_mb:.0f} MB"
         cache = f"the run's cache has {problem.cache_mb:g} MB"
-        return f"{self.name} {kept}, and {cache}; take a smaller N or a larger cache."
+        return f"{self.name} {stored}, and {cache}; take a smaller N or a larger cache."
 
     def _learner(self, problem: Problem) -> Any:
         from harness_perceptron.learners import Budgeted
 
-        return Budgeted(problem, self.dtype, beta=self.beta, most=self.N)
+        return Budgeted(problem, self.dtype, beta=self.beta, budget=self.N)
 
     def warm_ups(self) -> tuple[Solver, ...]:
         return (self.replace(epochs=2, block=8, N=min(self.N, 2)),)

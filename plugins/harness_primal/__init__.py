@@ -1,4 +1,4 @@
-"""Methods that work on the primal problem: kernel Pegasos, budgeted SGD, and Newton's method."""
+"""Plugin `primal`: solvers of the primal problem: kernel Pegasos, budgeted SGD, and Newton's method."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The compiled loops of the stochastic methods.
+"""Compiled loops of the stochastic methods.
 
-Both store w as scale / (t - 1) times a sum of alpha_j k(x_j, .), with scale = n C = 1 / lambda: the step 1 / (lambda t) and the
-shrinkage 1 - 1 / t of one update change t only.
+Both store w as scale / (t - 1) times a sum of alpha_j k(x_j, .), with scale = n C = 1 / lambda. So the step 1 / (lambda t) and the
+shrinkage 1 - 1 / t of an update only change t.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from harness.kernels.loops import combine, leading, row_between
 from harness.support.jit import compiled
 
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
-_SECTIONS = 20  # golden sections of [0, 1]: the maximum is known to 7e-5
+_SECTIONS = 20  # number of golden sections of [0, 1], after which the maximum is known to 7e-5
 
 
 @compiled
 def pegasos(scores, among, targets, costs, t, scale, added):  # type: ignore[no-untyped-def]
-    """Visit a batch: set ``added``, (b,), to the changes of alpha, and return the number of the next step.
+    """Visit a batch: set ``added``, (b,), to the changes of alpha and return the number of the next step.
 
     scores : (b,) sum of alpha_j k(x_j, .) at the examples of the batch, changed in place
     among : (b, b) kernel values between the examples
@@ -36,12 +36,12 @@ def pegasos(scores, among, targets, costs, t, scale, added):  # type: ignore[no-
 
 @compiled
 def budgeted(k, extra, order, targets, costs, alpha, size, t, scale, shares, values):  # type: ignore[no-untyped-def]
-    """Visit the examples ``order``; return the number of support vectors and of the next step.
+    """Visit the examples ``order``; return the number of support vectors and the number of the next step.
 
-    k, extra : layouts of the training points, and of the support vectors with a place more than the budget
+    k, extra : layouts of the training points, and of budget + 1 support vectors
     alpha : (budget + 1,), changed in place
-    shares : table of merging_shares(), which merges; an empty one removes
-    values : (budget + 1,) memory for kernel values
+    shares : the table merging_shares() to merge support vectors; an empty table to remove them
+    values : (budget + 1,) buffer for kernel values
     """
     none = np.empty(0, np.int64)
     for i in order:
@@ -67,7 +67,7 @@ def shrink(extra, alpha, size, shares, values):  # type: ignore[no-untyped-def]
     for p in range(1, size):
         if abs(alpha[p]) < abs(alpha[least]):
             least = p
-    gone, best = least, np.inf
+    removed, best = least, np.inf
     if shares.size:
         row_between(extra, least, leading(extra, size), np.empty(0, np.int64), values)
         for q in range(size):
@@ -76,21 +76,22 @@ def shrink(extra, alpha, size, shares, values):  # type: ignore[no-untyped-def]
                 weight = merged_weight(a, b, value, interpolated(shares, abs(a) / (abs(a) + abs(b)), value))
                 loss = a**2 + b**2 + 2.0 * a * b * value - weight**2
                 if loss < best:
-                    gone, best = q, loss
-    if gone != least:
-        share, alpha[least] = merge(alpha[least], alpha[gone], values[gone])
-        combine(extra, least, extra, least, extra, gone, share)
+                    removed, best = q, loss
+    if removed != least:
+        share, alpha[least] = merge(alpha[least], alpha[removed], values[removed])
+        combine(extra, least, extra, least, extra, removed, share)
     last = size - 1
-    combine(extra, gone, extra, last, extra, last, 1.0)
-    alpha[gone], alpha[last] = alpha[last], 0.0
+    combine(extra, removed, extra, last, extra, last, 1.0)
+    alpha[removed], alpha[last] = alpha[last], 0.0
     return last
 
 
 @compiled
 def merge(a, b, value):  # type: ignore[no-untyped-def]
-    """Return h and the weight of z = h x + (1 - h) y, which replaces a k(x, .) + b k(y, .) best; ``value`` is k(x, y).
+    """Return h and the weight of z = h x + (1 - h) y with the best approximation of a k(x, .) + b k(y, .).
 
-    |a| k(x, z) + |b| k(y, z) is largest, where k(x, z) = value^((1 - h)^2) and k(y, z) = value^(h^2) for the RBF kernel.
+    value : k(x, y). h maximises |a| k(x, z) + |b| k(y, z), where k(x, z) = value^((1 - h)^2) and k(y, z) = value^(h^2) for the
+        RBF kernel
     """
     low, high = 0.0, 1.0
     for _ in range(_SECTIONS):
@@ -123,7 +124,7 @@ def merging_shares(cells):  # type: ignore[no-untyped-def]
 
 @compiled
 def interpolated(shares, part, value):  # type: ignore[no-untyped-def]
-    """Return h from the table, bilinear between its points: golden section for every pair takes most of the time."""
+    """Return h by bilinear interpolation in the table, as golden section for every pair would take most of the time."""
     cells = len(shares) - 1
     i, j = min(int(part * cells), cells - 1), min(int(value * cells), cells - 1)
     u, v = part * cells - i, value * cells - j

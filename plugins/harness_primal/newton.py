@@ -1,16 +1,16 @@
-"""Newton's method on the primal of the squared hinge, 1/2 |w|^2 + chi / 2 sum_i max(0, 1 - y_i (f(x_i) + b))^2.
+"""Solver ``primal-newton``: Newton's method on the primal of the squared hinge loss.
 
-The objective is quadratic while the set of points with y f < 1, the support, is the same. A Newton step from there is the
-solution of the linear system over these points (K + I / chi) beta = y - b, sum beta = 0, with beta = 0 elsewhere, whatever the point
-it starts from; where it leads to the same support, it is the optimum.
+It minimises 1/2 |w|^2 + chi / 2 sum_i max(0, 1 - y_i (f(x_i) + b))^2, which is quadratic while the support, the set of points with
+y f < 1, does not change. A Newton step leads from any such point to the solution of (K + I / chi) beta = y - b, sum beta = 0 over
+the support, with beta = 0 elsewhere. If the support is still the same, that is the optimum.
 
 Source: Chapelle, 'Training a support vector machine in the primal', Neural Computation 19 (2007): Newton's method for the
-kernel SVM with L2 loss, and the growth of the support, by which the set of points is doubled and every set starts from the solution
-of the one before. With lambda = 1 / chi, this is chi / 2 times the paper's lambda |w|^2 + sum_i max(0, 1 - y f)^2. Differs in:
+kernel SVM with L2 loss, on sets of points that double in size, each from the solution of the previous set. With lambda = 1 / chi,
+the objective is chi / 2 times the paper's lambda |w|^2 + sum_i max(0, 1 - y f)^2. This code differs in three points:
 
-* a step is halved until the objective falls; the paper takes the whole step, and leaves the line search out.
-* the doubling is a loop from ``start`` points on, in a random order, where the paper's is a recursion.
-* the model is scaled to the two hulls' points of l2-svc here, as its dual solution; weights of the wrong sign are 0 there.
+* A step is halved until the objective falls; the paper always takes the full step.
+* The sets double in a loop from ``start`` points on, in a random order; the paper uses a recursion.
+* The model is scaled to the nearest points of the hulls of l2-svc, its dual solution, with 0 for weights of the wrong sign.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from harness import Conformance, Iterate, Problem, Solver, parameter
 from harness.problems import L2SVC
 from harness.support.arrays import Index, Vector
 
-_HALVINGS = 30  # of one step
-_STEPS = 100  # for one set of points
+_HALVINGS = 30  # largest number of halvings of a step
+_STEPS = 100  # largest number of steps on a set of points
 
 
 @dataclass(frozen=True)
 class PrimalNewton(Solver):
     """Newton's method on the primal, over a growing set of points (Chapelle 2007).
 
-    Take it for l2-svc with few support vectors, to all digits. Paper: Chapelle 2007.
+    Use it for exact solutions of l2-svc with few support vectors. Paper: Chapelle 2007.
 
-    It solves linear systems over the support vectors: O(support^2) memory and O(support^3) time. ``info`` has the size of the
+    It solves linear systems over the support vectors, in O(support^2) memory and O(support^3) time. ``info`` has the size of the
     set of points and of the support.
     """
 
@@ -43,8 +43,10 @@ class PrimalNewton(Solver):
     solves: ClassVar[tuple[type[Problem], ...]] = (L2SVC,)
     conformance: ClassVar[Conformance] = Conformance(gap=1e-6)
 
-    start: int = parameter(500, "points of the first set, which is doubled until it is all points", ge=2)
-    max_support: int = parameter(10_000, "largest support; the last model is that of the set before", ge=2)
+    start: int = parameter(500, "number of points in the first set; the sets double until they have all points", ge=2)
+    max_support: int = parameter(
+        10_000, "largest support; beyond it the run ends with the model of the previous set", ge=2
+    )
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         assert isinstance(problem, L2SVC)
@@ -69,19 +71,19 @@ class PrimalNewton(Solver):
 
 
 def _with_both_classes(order: Index, targets: Vector, count: int) -> Index:
-    """Return the first ``count`` points of ``order``, and the first of each class if all are of the other."""
+    """Return the first ``count`` points of ``order`` and the first point of each class."""
     firsts = [int(order[np.argmax(targets[order] == label)]) for label in (-1.0, 1.0)]
     return np.union1d(order[:count], firsts)
 
 
 class _State:
-    """beta, b and the scores of all points."""
+    """State of a run: beta, b and the scores of all points."""
 
     def __init__(self, problem: L2SVC) -> None:
         self.problem, self.kernel, self.targets = problem, problem.kernel, problem.targets
         self.beta, self.scores, self.b = np.zeros(problem.n), np.zeros(problem.n), 0.0
         self.rows = problem.kernel.row_cache()
-        self._last: Index | None = None  # the support of the last whole step
+        self._last: Index | None = None  # the support of the last step, if it was a full step
 
     @property
     def outputs(self) -> Vector:
@@ -89,7 +91,7 @@ class _State:
         return self.scores + self.b
 
     def solves(self, support: Index) -> bool:
-        """Return whether a Newton step over ``support`` leads to where it is."""
+        """Return whether the state is the solution over ``support``."""
         return self._last is not None and np.array_equal(self._last, support)
 
     def step(self, support: Index, points: Index) -> bool:
@@ -98,9 +100,9 @@ class _State:
         scores = self.rows.expand(beta) - self.kernel.ridge * beta
         before, share = self._objective(points, self.beta, self.scores, self.b), 1.0
         for _ in range(_HALVINGS):
-            tried = tuple(old + share * (new - old) for old, new in self._pairs(beta, scores, b))
-            if self._objective(points, *tried) < before or not self.beta.any():
-                self.beta, self.scores, self.b = tried
+            candidate = tuple(old + share * (new - old) for old, new in self._pairs(beta, scores, b))
+            if self._objective(points, *candidate) < before or not self.beta.any():
+                self.beta, self.scores, self.b = candidate
                 self._last = support if share == 1.0 else None
                 return True
             share *= 0.5
@@ -130,7 +132,7 @@ class _State:
         return float(0.5 * beta @ scores + 0.5 * self.problem.chi * slack @ slack)
 
     def model(self) -> tuple[Vector, float]:
-        """Return the nearest points of the hulls, weights that sum to 1 in each class, and the intercept."""
+        """Return the nearest points of the hulls, as weights with sum 1 in each class, and the intercept."""
         weights = np.maximum(0.0, self.targets * self.beta)
         coef = np.zeros(self.problem.n)
         for label in (-1.0, 1.0):

@@ -1,13 +1,13 @@
-"""Stochastic subgradient methods in a kernel's space, of 1/2 |w|^2 + sum_i C_i max(0, 1 - y_i f(x_i)), without a bias.
+"""Solvers ``pegasos`` and ``bsgd``: kernel subgradient methods for 1/2 |w|^2 + sum_i C_i max(0, 1 - y_i f(x_i)), without a bias.
 
 With lambda = 1 / (n C) this is n C times the papers' lambda / 2 |w|^2 + 1/n sum_i max(0, 1 - y_i f(x_i)). Step t multiplies w
-by 1 - 1 / t and adds y k(x, .) / (lambda t) if y f(x) < 1. Both differ from their papers in:
+by 1 - 1 / t and adds y k(x, .) / (lambda t) if y f(x) < 1. This code differs from the papers in three points:
 
-* an epoch visits the examples in a random order, each once, where the papers draw every example anew.
-* per-class costs C_i scale the subgradient of an example.
-* there is no projection onto the ball of radius 1 / sqrt(lambda), which Pegasos has as an option.
+* An epoch visits every example once, in a random order; the papers draw examples with replacement.
+* Costs C_i of the classes scale the subgradient of an example.
+* There is no projection onto the ball of radius 1 / sqrt(lambda), which is optional in Pegasos.
 
-The models are no dual solutions: they are scored, and their gap is that to the dual of another run.
+The models are no dual solutions: their gap is measured from the dual objective of another run.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ import numpy as np
 
 from harness import RBF, Conformance, CSVCNoBias, Iterate, PluginError, Problem, ProblemSummary, Solver, parameter
 
-_CELLS = 100  # of the table of merges, along each side
+_CELLS = 100  # number of cells of the table merging_shares() along each side
 
 
 @dataclass(frozen=True)
 class _StochasticGradient(Solver):
-    """What both have in common. ``step`` is the number of examples visited."""
+    """Base class of the stochastic methods. ``step`` is the number of visited examples."""
 
     solves: ClassVar[tuple[type[Problem], ...]] = (CSVCNoBias,)
     exact: ClassVar[bool] = False
     model_form: ClassVar[Any] = "free_coef"
 
-    epochs: int = parameter(10, "passes over the examples, each in a new random order", ge=1)
-    block: int = parameter(256, "examples between two models", ge=1)
-    dtype: Literal["float32", "float64"] = parameter("float32", "of the kernel values; sums are float64")
+    epochs: int = parameter(10, "number of passes over the examples, each in a new random order", ge=1)
+    block: int = parameter(256, "number of examples between two models", ge=1)
+    dtype: Literal["float32", "float64"] = parameter("float32", "precision of the kernel values; sums are float64")
 
     def _batches(self, problem: Problem, rng: np.random.Generator) -> Iterator[Any]:
-        """Return the examples in the order of their visits, in pieces."""
+        """Yield the examples in the order of their visits, in batches."""
         for _ in range(self.epochs):
             order = rng.permutation(problem.n)
             yield from (order[start : start + self.block] for start in range(0, problem.n, self.block))
@@ -49,10 +49,10 @@ class _StochasticGradient(Solver):
 class Pegasos(_StochasticGradient):
     """Kernel Pegasos: stochastic subgradients of the primal, steps of 1 / (lambda t) (Shalev-Shwartz et al. 2011).
 
-    Take it as the simplest method for the primal with a kernel. Paper: Shalev-Shwartz, Singer, Srebro and Cotter 2011.
+    Use it as the simplest kernel method on the primal. Paper: Shalev-Shwartz, Singer, Srebro and Cotter 2011.
 
-    Every example with y f(x) < 1 costs a kernel row, if that is not in the cache. The scores of all examples are stored, so
-    that no score is computed anew. Source: Mathematical Programming 127 (2011), Figure 3.
+    An example with y f(x) < 1 costs a kernel row, unless that is in the cache. The scores of all examples are stored and
+    updated. Source: Mathematical Programming 127 (2011), Figure 3.
     """
 
     name: ClassVar[str] = "pegasos"
@@ -84,13 +84,12 @@ class Pegasos(_StochasticGradient):
 class BudgetedSGD(_StochasticGradient):
     """Budgeted SGD (BSGD): Pegasos with at most ``budget`` support vectors, merged or removed (Wang et al. 2012).
 
-    Take it where the model must stay small. Paper: Wang, Crammer and Vucetic 2012.
+    Use it if the model must be small. Paper: Wang, Crammer and Vucetic 2012.
 
-    Whenever there is one more, the support vector with the smallest weight is removed, or merged with the one of its class
-    for which the change of w is smallest: z = h x + (1 - h) y, h from a table for the choice of the pair (Glasmachers and
-    Qaadan 2018), and by golden section for the pair. The model is an expansion over
-    these points. Source: JMLR 13 (2012), removal and merging of support vectors. Differs in: where no other support vector
-    is of the class, the one with the smallest weight is removed.
+    If there is one support vector too many, that with the smallest weight is removed, or merged with another one of its class into
+    z = h x + (1 - h) y such that w changes least. h is from a table to select the pair (Glasmachers and Qaadan 2018), and by
+    golden section to merge it. The model is an expansion over these points. Source: JMLR 13 (2012), removal and merging of support
+    vectors. If the class has no other support vector, the one with the smallest weight is removed.
     """
 
     name: ClassVar[str] = "bsgd"
@@ -99,7 +98,7 @@ class BudgetedSGD(_StochasticGradient):
     )
 
     budget: int = parameter(200, "largest number of support vectors", ge=2)
-    maintenance: Literal["merging", "removal"] = parameter("merging", "what happens to one too many")
+    maintenance: Literal["merging", "removal"] = parameter("merging", "how the number of support vectors is reduced")
 
     def skip(self, problem: ProblemSummary) -> str | None:
         if isinstance(problem.kernel, RBF):

@@ -1,4 +1,4 @@
-"""Margins after giving up outliers: their formulation, solvers by random gradient descent trees, and data sets."""
+"""Plugin `rgd`: the widest margin after giving up outliers: its formulation, random gradient descent trees, and data sets."""
 
 from __future__ import annotations
 

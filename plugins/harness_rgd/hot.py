@@ -1,4 +1,4 @@
-"""Compiled loops of the trees: the points of a side that lie worst along a node, by selection and never by sorting."""
+"""Compiled loops of the trees: the worst points of a side along a node, by selection instead of sorting."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import numpy as np
 
 from harness.support.jit import compiled, inner
 
-_TRIED = 1024  # scores, at most, that the bound of what is looked at closely is taken from
-_LEAST = 64  # scores, at least: among twice as many all are looked at
-_PART = 8  # one of so many is tried otherwise
-_SPARE = 3.0  # standard deviations by which that bound is raised
+_MAX_SAMPLE = 1024  # largest number of scores from which the bound of a selection is estimated
+_MIN_SAMPLE = 64  # smallest such number; a side with at most twice as many points has no bound
+_SAMPLE_STRIDE = 8  # number of points per sampled score
+_SAFETY = 3.0  # standard deviations that are added to the estimated rank
 
 
 @inner
 def _select(values, count, k):  # type: ignore[no-untyped-def]
-    """Return the k-th smallest, from 0, of values[:count]; the smaller ones go before it (Hoare's FIND)."""
+    """Return the k-th smallest, from 0, of values[:count] and move the smaller ones before it (Hoare's FIND)."""
     low, high = 0, count - 1
     while low < high:
         pivot = values[(low + high) // 2]
@@ -39,27 +39,27 @@ def _select(values, count, k):  # type: ignore[no-untyped-def]
 
 @inner
 def _bound(scores, side, sign, k, values):  # type: ignore[no-untyped-def]
-    """Return a number that most likely more than k of the signed scores are at most, and few others."""
+    """Return a bound that more than k of the signed scores, but few others, most likely do not exceed."""
     n = side.size
-    if n <= 2 * _LEAST:
+    if n <= 2 * _MIN_SAMPLE:
         return np.inf
-    stride = n // min(_TRIED, max(_LEAST, n // _PART))
+    stride = n // min(_MAX_SAMPLE, max(_MIN_SAMPLE, n // _SAMPLE_STRIDE))
     count = 0
     for place in range(0, n, stride):
         values[count] = sign * scores[side[place]]
         count += 1
     share = (k + 1) / n
-    rank = int(count * share + _SPARE * np.sqrt(count * share * (1.0 - share)) + 1.0)
+    rank = int(count * share + _SAFETY * np.sqrt(count * share * (1.0 - share)) + 1.0)
     return np.inf if rank >= count else _select(values, count, rank)
 
 
 @inner
 def _collect(scores, side, sign, k, values, points):  # type: ignore[no-untyped-def]
-    """Write the signed scores up to a bound, and their points, in the order of ``side``; return how many, over k."""
+    """Write the signed scores up to a bound and their points, in the order of ``side``; return their number, at least k + 1."""
     bound = _bound(scores, side, sign, k, values)
     while True:
         count = 0
-        for place in range(side.size):  # no branch: which scores are small is not to be foretold
+        for place in range(side.size):  # without a branch, as the processor could not predict it
             point = side[place]
             value = sign * scores[point]
             values[count] = value
@@ -72,15 +72,17 @@ def _collect(scores, side, sign, k, values, points):  # type: ignore[no-untyped-
 
 @compiled
 def worst(scores, side, sign, drops, draws, cuts, chosen):  # type: ignore[no-untyped-def]
-    """Find what each node keeps of one side, and its samples among the worst points.
+    """Compute the worst retained score of one side for each node, and draw samples among its worst points.
 
-    scores : (b, n), a node each row, free of NaN
-    side : (m,) the points of the side; sign : +1 where small scores are bad, -1 where large ones are
-    drops : (G,) how many of the side may be given up, by guess; all below m
-    draws : (b, G, S) places in the pool of the max(1, drop) worst points, in the order of ``side``
-    cuts : (b, G), set to the worst score that is kept; chosen : (b, G, S), set to the points drawn
+    scores : (b, n), a row for each node, without NaN
+    side : (m,) the points of the side
+    sign : +1 if small scores are bad, -1 if large scores are bad
+    drops : (G,) number of points of the side that are given up, by guess; less than m
+    draws : (b, G, S) indices into the pool of the max(1, drop) worst points, in the order of ``side``
+    cuts : (b, G), set to the worst retained score
+    chosen : (b, G, S), set to the drawn points
 
-    Of equal scores the earlier points in ``side`` are the worse ones.
+    Of points with equal scores the earlier ones in ``side`` are worse.
     """
     largest = 0
     for g in range(drops.size):
@@ -94,13 +96,13 @@ def worst(scores, side, sign, drops, draws, cuts, chosen):  # type: ignore[no-un
             cuts[v, g] = sign * _select(work, count, drops[g])
             if draws.shape[2] == 0:
                 continue
-            last, below = work[0], 0  # of the pool: the largest, and those that are smaller
+            last, below = work[0], 0  # largest value of the pool, and number of smaller ones
             size = max(1, drops[g])
-            for place in range(1, size):  # the selection has put them first
+            for place in range(1, size):  # the pool precedes the selected value in ``work``
                 last = max(last, work[place])
             for place in range(size):
                 below += work[place] < last
-            equal, taken = size - below, 0  # so many of those that are equal to the last one belong to the pool
+            equal, taken = size - below, 0  # number of values equal to ``last`` in the pool
             for place in range(count):
                 value = values[place]
                 pool[taken] = points[place]

@@ -1,7 +1,7 @@
-"""The margin of the inliers: of the points that the source of the data did not plant as outliers.
+"""Compute the certified margin of the inliers, the points that the data set did not plant as outliers.
 
-No decision of a run depends on it. The problem over the inliers is convex: the solver of --core-set-oracle, or else
-smo-block, against the origin qp, solves it, and the answer is certified.
+No decision of a run depends on it. The problem over the inliers is convex. The solver of --core-set-oracle solves it, by default
+smo-block, or qp against the origin.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from weakref import WeakKeyDictionary
 
 from harness import KernelOracle, PluginError, Problem, Solver
 
-_ACCURACY = 1e-6  # relative gap that the solver is asked for
-_MAX_VALUES = 4_000_000_000  # n x n kernel values beyond which the problem is not solved, unless the kernel is linear
+_ACCURACY = 1e-6  # relative gap to which the problem is solved
+_MAX_VALUES = 4_000_000_000  # largest number n x n of kernel values for which it is solved with a nonlinear kernel
 _results: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
 
 
-def once(kernel: KernelOracle, key: Any, compute: Callable[[], Any]) -> Any:
-    """Return the result of ``compute()``, which is called once for the same points, kernel and ``key``."""
+def cached_result(kernel: KernelOracle, key: Any, compute: Callable[[], Any]) -> Any:
+    """Return the result of ``compute()``, which is cached by points, kernel and ``key``."""
     results = _results.setdefault(kernel.identity, {})
     if (key, kernel.ridge) not in results:
         results[key, kernel.ridge] = compute()
@@ -26,7 +26,7 @@ def once(kernel: KernelOracle, key: Any, compute: Callable[[], Any]) -> Any:
 
 
 def inlier_margin(inliers: Problem, solver: Solver) -> tuple[float, float]:
-    """Return bounds of the margin of a convex problem over the inliers; both 0 where their hulls meet.
+    """Return bounds of the margin of a convex problem over the inliers; both are 0 if their hulls meet.
 
     Raises
     ------
@@ -35,8 +35,8 @@ def inlier_margin(inliers: Problem, solver: Solver) -> tuple[float, float]:
     n = inliers.n
     if not inliers.kernel.is_linear and n * n > _MAX_VALUES:
         raise PluginError(f"{n:,} inliers have more kernel values than {_MAX_VALUES:,}")
-    if refused := solver.refusal(inliers):
-        raise PluginError(refused)
+    if reason := solver.refusal(inliers):
+        raise PluginError(reason)
     solution = solver.with_target_gap(_ACCURACY).solve(inliers)
     certificate = inliers.certify(*inliers.checked(solution.dual_coef, solution.intercept))
     if certificate.touching or (certificate.undecidable and not solution.done):

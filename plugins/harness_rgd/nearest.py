@@ -1,7 +1,8 @@
-"""Nearest points of two small hulls, or of one to the origin, from Gram matrices: compiled, so imported where called.
+"""Compiled loops for the nearest points of two small hulls, or of a hull to the origin, from a Gram matrix.
 
-Wolfe's algorithm (Mathematical Programming 11, 1976) over the vertices p - q of the hulls' difference. It is exact but
-for rounding; whatever it returns is a feasible pair, so that its distance bounds the true one from above.
+Wolfe's algorithm (Mathematical Programming 11, 1976) over the vertices p - q of the hulls' difference. It is exact up to
+rounding; the result is always a feasible pair, so that its distance is an upper bound. Callers import this module where they use
+it, as it compiles.
 """
 
 from __future__ import annotations
@@ -12,18 +13,19 @@ import numpy as np
 
 from harness.support.jit import compiled, inner
 
-_ACCURACY = 1e-12  # of |w|^2, at which the pair is taken to be nearest
-_CORRAL = 200  # vertices that a pair is a combination of, at most
-_SINGULAR = 1e-13  # a pivot that small, relative to the largest squared length, is rounding
+_ACCURACY = 1e-12  # relative gap of |w|^2 at which the search ends
+_MAX_VERTICES = 200  # largest number of vertices of which a pair is a combination
+_SINGULAR = 1e-13  # pivot, relative to the largest squared length, that counts as 0
 
 
 @inner
-def _combined(vertices: Any, size: Any, scale: Any, factor: Any, y: Any) -> Any:
-    """Write the affine combination of least norm of the first ``size`` vertices to ``y``; False if they are dependent.
+def _affine_minimum(vertices: Any, size: Any, scale: Any, factor: Any, y: Any) -> Any:
+    """Write the affine combination of least norm of the first ``size`` vertices to ``y``; return False if they are dependent.
 
-    Solves (G + scale 11') y = 1 by Cholesky and divides by the sum.
+    Solve (G + scale 11') y = 1 by Cholesky and divide y by its sum.
 
-    vertices : (s, s) inner products of the vertices; factor : (s, s), written over
+    vertices : (s, s) inner products of the vertices
+    factor : (s, s), overwritten
     """
     for i in range(size):
         for j in range(i + 1):
@@ -44,27 +46,27 @@ def _combined(vertices: Any, size: Any, scale: Any, factor: Any, y: Any) -> Any:
 
 
 @inner
-def _left(vertices: Any, pairs: Any, weights: Any, size: Any) -> Any:
-    """Take the vertices without weight out of the first ``size``; return how many are left.
+def _remove_unused(vertices: Any, pairs: Any, weights: Any, size: Any) -> Any:
+    """Remove the vertices with weight 0 from the first ``size``; return the number of the others.
 
-    pairs : (2, s) the points that each vertex is the difference of
+    pairs : (2, s) the two points whose difference is a vertex
     """
-    kept = 0
+    count = 0
     for k in range(size):
         if weights[k] > 0.0:
-            pairs[:, kept], weights[kept] = pairs[:, k], weights[k]
-            vertices[kept, :size] = vertices[k, :size]
-            vertices[:size, kept] = vertices[:size, k]
-            kept += 1
-    return kept
+            pairs[:, count], weights[count] = pairs[:, k], weights[k]
+            vertices[count, :size] = vertices[k, :size]
+            vertices[:size, count] = vertices[:size, k]
+            count += 1
+    return count
 
 
 @inner
-def _settled(vertices: Any, pairs: Any, weights: Any, size: Any, scale: Any, factor: Any, y: Any) -> Any:
-    """Move the weights to the point of least norm of the vertices' hull, and return how many vertices it needs."""
+def _convex_minimum(vertices: Any, pairs: Any, weights: Any, size: Any, scale: Any, factor: Any, y: Any) -> Any:
+    """Move the weights to the point of least norm in the hull of the vertices; return the number of its vertices."""
     while True:
-        if not _combined(vertices, size, scale, factor, y):
-            return _left(vertices, pairs, weights, size)
+        if not _affine_minimum(vertices, size, scale, factor, y):
+            return _remove_unused(vertices, pairs, weights, size)
         step, leaving = 1.0, -1
         for k in range(size):
             if y[k] <= 0.0:
@@ -75,12 +77,12 @@ def _settled(vertices: Any, pairs: Any, weights: Any, size: Any, scale: Any, fac
         if leaving < 0:
             return size
         weights[leaving] = 0.0
-        size = _left(vertices, pairs, weights, size)
+        size = _remove_unused(vertices, pairs, weights, size)
 
 
 @inner
-def _join(gram: Any, vertices: Any, pairs: Any, size: Any, up: Any, down: Any) -> Any:
-    """Write the inner products of the vertex ``up`` - ``down`` (the origin if negative) behind the first ``size``."""
+def _append_vertex(gram: Any, vertices: Any, pairs: Any, size: Any, up: Any, down: Any) -> Any:
+    """Append the vertex ``up`` - ``down``, the origin if negative, to the first ``size`` vertices."""
     pairs[0, size], pairs[1, size] = up, down
     for k in range(size + 1):
         value = gram[up, pairs[0, k]]
@@ -90,8 +92,8 @@ def _join(gram: Any, vertices: Any, pairs: Any, size: Any, up: Any, down: Any) -
 
 
 @inner
-def _spread(gram: Any, pairs: Any, weights: Any, size: Any, coef: Any, scores: Any) -> Any:
-    """Write the weights of the points to ``coef``, and what they make of all points to ``scores``; return |w|^2."""
+def _expand(gram: Any, pairs: Any, weights: Any, size: Any, coef: Any, scores: Any) -> Any:
+    """Write the weights of the points to ``coef`` and the scores of all points to ``scores``; return |w|^2."""
     total = weights[:size].sum()
     coef[:], scores[:] = 0.0, 0.0
     for k in range(size):
@@ -105,7 +107,7 @@ def _spread(gram: Any, pairs: Any, weights: Any, size: Any, coef: Any, scores: A
 
 @inner
 def _extremes(scores: Any, side: Any, active: Any) -> Any:
-    """Return the active point of the first hull with the least score, and of the second with the largest; -1 if none."""
+    """Return the active point of the first hull with the least score and of the second with the largest; -1 if none."""
     ups, downs = np.flatnonzero(active & (side > 0)), np.flatnonzero(active & (side < 0))
     up = ups[scores[ups].argmin()] if len(ups) else -1
     return up, downs[scores[downs].argmax()] if len(downs) else -1
@@ -118,8 +120,8 @@ def nearest(gram: Any, side: Any, active: Any, coef: Any) -> Any:
     Parameters
     ----------
     gram : (n, n) float64 inner products
-    side : (n,) int64, +1 the points of the first hull, -1 those of the second; no -1 at all: the origin is the second
-    active : (n,) bool, the points that take part
+    side : (n,) int64, +1 for the points of the first hull, -1 for those of the second; without -1 the second is the origin
+    active : (n,) bool, the points that span the hulls
     coef : (n,) float64, written: +u, -v
     """
     n = len(side)
@@ -128,44 +130,45 @@ def nearest(gram: Any, side: Any, active: Any, coef: Any) -> Any:
     up, down = _extremes(scores, side, active)
     if up < 0 or (down < 0 and side.min() < 0):
         return np.inf
-    room, scale = min(n + 2, _CORRAL), max(1e-300, 4.0 * np.diag(gram)[active].max())
+    room, scale = min(n + 2, _MAX_VERTICES), max(1e-300, 4.0 * np.diag(gram)[active].max())
     pairs, weights, y = np.empty((2, room), np.int64), np.empty(room), np.empty(room)
     vertices, factor = np.empty((room, room)), np.empty((room, room))
     size, squared, before = 0, 0.0, np.inf
     for _ in range(50 * room):
-        _join(gram, vertices, pairs, size, up, down)
+        _append_vertex(gram, vertices, pairs, size, up, down)
         weights[size] = 1.0 if size == 0 else 0.0
-        size = _settled(vertices, pairs, weights, size + 1, scale, factor, y)
-        squared = _spread(gram, pairs, weights, size, coef, scores)
+        size = _convex_minimum(vertices, pairs, weights, size + 1, scale, factor, y)
+        squared = _expand(gram, pairs, weights, size, coef, scores)
         up, down = _extremes(scores, side, active)
         reach = scores[up] - (scores[down] if down >= 0 else 0.0)
         near = squared - reach <= _ACCURACY * squared or squared <= _SINGULAR * scale
-        known = ((pairs[0, :size] == up) & (pairs[1, :size] == down)).any()
-        # in exact arithmetic each vertex that joins takes something off
-        if near or known or squared >= before or size == room:
+        present = ((pairs[0, :size] == up) & (pairs[1, :size] == down)).any()
+        # in exact arithmetic each new vertex lowers the distance
+        if near or present or squared >= before or size == room:
             break
         before = squared
     return max(0.0, squared)
 
 
 @compiled
-def groups(gram: Any, side: Any, active: Any, free: Any, budget: Any, coef: Any) -> Any:
-    """Return an upper bound of the squared distance that is left when ``budget`` of the ``free`` points are given up.
+def bound_by_disjoint_pairs(gram: Any, side: Any, active: Any, free: Any, budget: Any, coef: Any) -> Any:
+    """Return the squared distance of the hulls and an upper bound of it after ``budget`` of the ``free`` points are given up.
 
-    ``budget`` + 1 pairs of points of the hulls whose free support points are disjoint: one pair stays whole, whoever is
-    given up. A pair without free support points stays anyway. inf where there are not as many.
+    The bound is the largest distance of ``budget`` + 1 pairs of points of the hulls with disjoint free support points, as one pair
+    is left whichever points are given up. A pair without free support points is always left. The bound is infinite if there
+    are fewer pairs.
 
-    coef : (n,) float64, written: the first pair, the nearest points
+    coef : (n,) float64, written: the nearest points
     """
-    left = active.copy()
-    squared = nearest(gram, side, left, coef)
-    here, bound = coef.copy(), squared
+    remaining = active.copy()
+    squared = nearest(gram, side, remaining, coef)
+    pair, bound = coef.copy(), squared
     for _ in range(budget):
-        support = (here != 0.0) & free
+        support = (pair != 0.0) & free
         if not support.any():
             break
-        left &= ~support
-        bound = max(bound, nearest(gram, side, left, here))
+        remaining &= ~support
+        bound = max(bound, nearest(gram, side, remaining, pair))
         if bound == np.inf:
             break
     return squared, bound

@@ -1,7 +1,7 @@
-"""Nodes of a tree as sums of training points, and their scores: on w itself, or on kernel values.
+"""Nodes of a tree as sums of training points, and their scores from w or from kernel values.
 
 A node is x = sum_j coef_j (phi(first_j) - phi(second_j)), a point of the difference of both hulls; against the origin
-there are no second points. Of every level all this is kept in three arrays, and w beside them where there is one.
+there are no second points. A level is stored as these three arrays, and w if the kernel is linear.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import numpy as np
 from harness import KernelOracle
 from harness.support.arrays import Index, Matrix, Vector
 
-_VALUES = 4_000_000  # numbers that are computed at a time beside what is kept: 32 MB
+_PIECE_VALUES = 4_000_000  # temporary numbers that are computed at a time; 32 MB
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """q nodes, all as long.
+    """q nodes with j points of each side.
 
-    first, second : (q, j) training points; second (q, 0) where the margin is against the origin
-    coef : (q, j) > 0, summing to 1
-    w : (q, d) the nodes themselves, or (q, 0) where they have no coordinates
+    first, second : (q, j) training points; second is (q, 0) against the origin
+    coef : (q, j) > 0 with sum 1
+    w : (q, d) coordinates of the nodes; (q, 0) if the kernel is not linear
     """
 
     first: Index
@@ -35,11 +35,11 @@ class Nodes:
         return len(self.coef)
 
     def take(self, index: Index | slice) -> Nodes:
-        """Return some of them."""
+        """Return the nodes ``index``."""
         return Nodes(self.first[index], self.second[index], self.coef[index], self.w[index])
 
     def dual_coef(self, n: int) -> Vector:
-        """Return the coefficients of the one node that these are, (n,)."""
+        """Return the coefficients, (n,), of the only node."""
         coef = np.zeros(n)
         np.add.at(coef, self.first[0], self.coef[0])
         if self.second.size:
@@ -49,10 +49,12 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Steps:
-    """Candidates for children: the step from a node toward the difference of two points, one each.
+    """Candidates for children: steps from a node toward the difference of two points.
 
-    parent : (c,) nodes of the level; first, second : (c,) points, second (0,) against the origin
-    length : (c,) in (0, 1], the share of the way; square : (c,) |x|^2 at its end
+    parent : (c,) nodes of the level
+    first, second : (c,) points; second is (0,) against the origin
+    length : (c,) in (0, 1], length of the step as a fraction of the segment
+    square : (c,) |x|^2 of the child
     """
 
     parent: Index
@@ -65,19 +67,19 @@ class Steps:
         return len(self.parent)
 
     def take(self, index: Index) -> Steps:
-        """Return some of them."""
+        """Return the steps ``index``."""
         second = self.second[index] if self.second.size else self.second
         return Steps(self.parent[index], self.first[index], second, self.length[index], self.square[index])
 
 
 class Space:
-    """Where nodes live: inner products among them and with the points, every one of them counted.
+    """Inner products of nodes and points for any kernel, all of them counted.
 
-    Of any kernel: a node is its points, and the rows of a level's distinct points give all its scores.
+    The scores of a level are combinations of the kernel rows of its distinct points.
 
     Parameters
     ----------
-    kernel : of the problem
+    kernel : kernel of the problem
     probe : (m,) points on which children are compared, ascending
     """
 
@@ -85,7 +87,7 @@ class Space:
         self.kernel, self.probe = kernel, probe
 
     def coordinates(self, points: Index) -> Matrix:
-        """Return the points' coordinates, (u, d); (u, 0) where there are none."""
+        """Return the coordinates of the points, (u, d); (u, 0) if the kernel is not linear."""
         return np.empty((len(points), 0))
 
     def scores(self, nodes: Nodes, out: Matrix) -> None:
@@ -98,12 +100,12 @@ class Space:
 
     @staticmethod
     def _combined(nodes: Nodes) -> tuple[Index, Matrix]:
-        """Return the distinct points of the nodes, (u,), and each node's coefficients of them, (q, u)."""
+        """Return the distinct points of the nodes, (u,), and the coefficients of each node, (q, u)."""
         points = np.concatenate([nodes.first, nodes.second], axis=1)
         signed = nodes.coef if not nodes.second.size else np.concatenate([nodes.coef, -nodes.coef], axis=1)
-        support, place = np.unique(points, return_inverse=True)
+        support, column = np.unique(points, return_inverse=True)
         weights = np.zeros((len(nodes), len(support)))
-        np.add.at(weights, (np.arange(len(nodes))[:, None], place.reshape(points.shape)), signed)
+        np.add.at(weights, (np.arange(len(nodes))[:, None], column.reshape(points.shape)), signed)
         return support, weights
 
     def squares(self, nodes: Nodes, scores: Matrix) -> Vector:
@@ -115,7 +117,7 @@ class Space:
         return squares
 
     def on_probe(self, points: Index, rows: Matrix) -> Matrix:
-        """Return k(points, probe), (u, m); ``rows`` are their coordinates."""
+        """Return k(points, probe), (u, m), of points with the coordinates ``rows``."""
         return self.kernel.block(points, self.probe)
 
     def pairs(self, first: Index, second: Index, groups: Index) -> Vector:
@@ -129,7 +131,7 @@ class Space:
         return values
 
     def children(self, nodes: Nodes, steps: Steps) -> Nodes:
-        """Return the nodes that the steps lead to."""
+        """Return the nodes at the ends of the steps."""
         parents, length = nodes.take(steps.parent), steps.length[:, None]
         first = np.concatenate([parents.first, steps.first[:, None]], axis=1)
         second = parents.second
@@ -138,14 +140,14 @@ class Space:
         coef = np.concatenate([(1.0 - length) * parents.coef, length], axis=1)
         w = parents.w
         if w.shape[1]:
-            w *= 1.0 - length  # its own copy: the index was an array
+            w *= 1.0 - length  # w is a copy, as the index is an array
             w += length * self.coordinates(steps.first)
             if steps.second.size:
                 w -= length * self.coordinates(steps.second)
         return Nodes(first, second, coef, w)
 
     def root(self, first: Index, second: Index) -> Nodes:
-        """Return the node phi(first) - phi(second), of one point each, or phi(first) where second is empty."""
+        """Return the node phi(first) - phi(second) of one point each, or phi(first) if second is empty."""
         w = self.coordinates(first)
         if second.size:
             w = w - self.coordinates(second)
@@ -153,14 +155,14 @@ class Space:
 
 
 class Coordinates(Space):
-    """The linear kernel: a node is w, a level one matrix product with the points."""
+    """Inner products for the linear kernel: a node is w, and the scores of a level are one matrix product."""
 
     def __init__(self, kernel: KernelOracle, probe: Index) -> None:
         super().__init__(kernel, probe)
         features = kernel.features()
         part = features if len(probe) == kernel.n else kernel.restrict(probe).features()
         if features is None or part is None:
-            raise ValueError(f"the kernel '{kernel.kernel.name}' has no explicit w; 'linear' has.")
+            raise ValueError(f"the kernel '{kernel.kernel.name}' has no explicit w; expected 'linear'.")
         self.features, self._part = features, part
 
     def coordinates(self, points: Index) -> Matrix:
@@ -185,11 +187,11 @@ class Coordinates(Space):
 
 
 def _pieces(length: int, width: int) -> Iterator[slice]:
-    step = max(1, _VALUES // max(1, width))
+    step = max(1, _PIECE_VALUES // max(1, width))
     for start in range(0, length, step):
         yield slice(start, min(start + step, length))
 
 
 def space_of(kernel: KernelOracle, probe: Index) -> Space:
-    """Return the space of a problem's nodes: w where the kernel is linear."""
+    """Return the space of the nodes: with coordinates if the kernel is linear."""
     return Coordinates(kernel, probe) if kernel.is_linear and kernel.ridge == 0.0 else Space(kernel, probe)

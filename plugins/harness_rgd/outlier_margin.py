@@ -1,18 +1,18 @@
-"""outlier-margin: the widest margin that is left when a share of the points may be given up as outliers.
+"""Formulation outlier-margin: the widest margin after giving up a share of the points as outliers.
 
     max over P' of P, Q' of Q    min { |Pu - Qv| : u on the simplex over P', v over Q' }
 
-with |P'| + |Q'| >= (1 - outliers) n, or |P'| >= (1 - outliers_plus) |P| and |Q'| >= (1 - outliers_minus) |Q|. Against
-the origin there is one set, all points, and Q is the origin. It is not convex and has no dual. A model is a direction
-w = Pu - Qv, a point of the difference of both whole hulls (against the origin a point of the one hull): coef = +u on the
-positives, -v on the negatives. Its margin lies between the worst points that it keeps; intercept = minus the middle.
+with |P'| + |Q'| >= (1 - outliers) n, or |P'| >= (1 - outliers_plus) |P| and |Q'| >= (1 - outliers_minus) |Q|. Against the origin
+P is all points and Q is the origin. The problem is not convex and has no dual. A model is a direction w = Pu - Qv, a point of the
+difference of both full hulls (against the origin, of the hull of all points): coef = +u on the positives, -v on the negatives. Its
+margin is that between the worst points that are not given up; the intercept is minus its middle.
 
-Judged is a model by two criteria: it may give up (1 + delta) times the share, and its margin is compared with an upper
-bound of the widest that gives up the share alone: the optimum itself up to 40 points (giving_up.py), else the least of
-two relaxations (upper_margin.py). Counts are rounded down, and each class keeps a point.
+A model may give up (1 + delta) times the share. The certificate compares its margin with an upper bound of the margin of every
+model that gives up only the share: the optimum for up to 40 points (outlier_search.py), else the smaller of two relaxations
+(upper_margin.py). Counts are rounded down, and at least one point of each class is retained.
 
 Source: Ding & Xu, "Random gradient descent tree" (2015), Definitions 2 to 5. Their gamma is ``outliers`` here, as gamma
-is the kernel's width.
+is the width of the RBF kernel.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from harness.problems.dual import off_simplex
 from harness.problems.problem import Bounded, Certificate, Expansion, Laws, Parameters, Problem, cases, parameter
 from harness.problems.rounding import unit_of
 from harness.support.arrays import Vector
-from harness_rgd.giving_up import MAX_POINTS, GivingUp
-from harness_rgd.inlier_margin import inlier_margin, once
+from harness_rgd.inlier_margin import cached_result, inlier_margin
+from harness_rgd.outlier_search import MAX_POINTS, OutlierSearch
 from harness_rgd.upper_margin import upper_margin
 
-_MAX_NODES = 20_000  # of the search that a certificate makes: a few seconds
+_MAX_NODES = 20_000  # largest number of nodes of the search for a certificate, which take a few seconds
 
 
 @dataclass(frozen=True)
@@ -45,38 +45,38 @@ class OutlierMarginParameters(Parameters):
     formulation = "outlier-margin"
 
     outliers: float = parameter(
-        0.1, "share of all points that may be given up, whatever their class", ge=0, lt=1, stands_for="outliers_plus"
+        0.1, "share of all points, of either class, that may be given up", ge=0, lt=1, stands_for="outliers_plus"
     )
     outliers_plus: float | None = parameter(
         None, "share of the positives that may be given up; none: both classes share `outliers`", ge=0, lt=1
     )
     outliers_minus: float | None = parameter(
-        None, "share of the negatives that may be given up; give it together with outliers_plus", ge=0, lt=1
+        None, "share of the negatives that may be given up; requires outliers_plus", ge=0, lt=1
     )
     delta: float = parameter(0.5, "a model may give up (1 + delta) times the share", ge=0, le=1)
     against: Literal["class", "origin"] = parameter(
-        "class", "what the margin separates: the classes, or all points from the origin, whatever their labels"
+        "class", "class: the margin separates the classes; origin: all points, of either label, from the origin"
     )
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """How many points may be given up: of the positives (against the origin: of all), of the negatives, and in sum."""
+    """Number of points that may be given up: of the positives (against the origin: of all), of the negatives, of both."""
 
     positive: int
     negative: int
     both: int
 
     def splits(self) -> range:
-        """Return the numbers of positives that may be given up where ``both`` points are."""
+        """Return the numbers of positives that may be given up if ``both`` points are given up in total."""
         return range(max(0, self.both - self.negative), min(self.positive, self.both) + 1)
 
 
 class Slab(NamedTuple):
-    """The slab between the worst points of both classes that are left when the others are given up.
+    """The slab between the worst points of both classes that are not given up.
 
-    lowest : the least score of the positives that are left (against the origin: of all points)
-    highest : the largest score of the negatives that are left (against the origin: 0)
+    lowest : least score of the retained positives (against the origin: of the retained points)
+    highest : largest score of the retained negatives (against the origin: 0)
     dropped : number of points given up on each side
     """
 
@@ -93,9 +93,9 @@ class Slab(NamedTuple):
 class OutlierMargin(Problem):
     """The widest margin after giving up a share of the points.
 
-    share : what the optimum may give up
-    allowance : what a model may give up, (1 + delta) times as many
-    positive : (n,) bool, the points on the margin's upper side: the positives, or all points against the origin
+    share : number of points that the optimum may give up
+    allowance : number of points that a model may give up, (1 + delta) times as many
+    positive : (n,) bool, the points on the upper side of the margin: the positives, or all points against the origin
     """
 
     name = "outlier-margin"
@@ -104,17 +104,17 @@ class OutlierMargin(Problem):
     laws = Laws(doubled={}, objective=1)
     conformance = Conformance(
         excused={
-            "primal_bounds_every_dual": "a model may give up (1 + delta) times the share, and be wider than the bound"
+            "primal_bounds_every_dual": "a model may give up (1 + delta) times the share, and then exceed the bound"
         }
     )
     columns = (
-        Column("margin_lower", "", "high", "the model's own, after it gave up (1 + delta) times the share.", "margin"),
-        Column("margin_upper", "", None, "no model that gives up the share alone has a wider margin.", "margin\nbound"),
+        Column("margin_lower", "", "high", "margin of the model, which may give up (1 + delta) times the share.", "margin"),
+        Column("margin_upper", "", None, "upper bound of the margin of every model that gives up only the share.", "margin\nbound"),
         Column("given_up", "points", None, "points inside the margin or on the wrong side."),
-        Column("inlier_margin", "", None, "that of the points which the source did not plant as outliers; 0 where their hulls meet.",
+        Column("inlier_margin", "", None, "margin of the points that the data set did not plant as outliers; 0 if their hulls meet.",
                "inliers'\nmargin"),
-        Column("inlier_ratio", "", None, "the model's margin over it; above 1 if the model gives up other points.", "of\ninliers'"),
-        Column("inlier_solver", "", None, "the solver of the inliers' margin: that of --core-set-oracle, if it was given."),
+        Column("inlier_ratio", "", None, "margin of the model over it; above 1 if the model gives up other points.", "of\ninliers'"),
+        Column("inlier_solver", "", None, "solver of the inliers' margin; --core-set-oracle sets it."),
     )  # fmt: skip
 
     @classmethod
@@ -177,26 +177,26 @@ class OutlierMargin(Problem):
     def _too_many(self, given_up: int, points: str) -> str:
         settings = self.settings
         shares = {name: getattr(settings, name) for name in ("outliers", "outliers_plus", "outliers_minus")}
-        told = ", ".join(f"{name}={value:g}" for name, value in shares.items() if value is not None)
+        values = ", ".join(f"{name}={value:g}" for name, value in shares.items() if value is not None)
         return (
-            f"outlier-margin: {told} with delta={settings.delta:g} gives up {given_up} of {points}; each class must keep "
-            "one at least: choose a smaller share, or a smaller delta."
+            f"outlier-margin: {values} with delta={settings.delta:g} gives up {given_up} of {points}; at least one point of "
+            "each class must be left: choose a smaller share, or a smaller delta."
         )
 
     def slab(self, scores: Vector) -> Slab:
-        """Return the widest slab along a direction with ``scores`` <w, x_i>, (n,), that gives up what a model may."""
+        """Return the widest slab along a direction with ``scores`` <w, x_i>, (n,), after giving up ``allowance``."""
         up, down = self._ends(np.where(self.positive, scores, -scores))
         return Slab(float(up), 0.0 if self.against_origin else -float(down))
 
     def given_up(self, scores: Vector) -> int:
-        """Return the number of points on the wrong side of the slab, or inside of it."""
+        """Return the number of points inside the slab or on its wrong side."""
         slab = self.slab(scores)
         return int(np.where(self.positive, scores < slab.lowest, scores > slab.highest).sum())
 
     def _ends(self, signed: Any) -> tuple[Any, Any]:
-        """Return the least score kept of the positives, and of the negatives that of -<w, x>: their sum is the widest.
+        """Return the least signed score of the retained positives and of the retained negatives with the largest sum.
 
-        signed : (n,) <w, x_i> of the positives, -<w, x_i> of the negatives; the sum rises in all of them
+        signed : (n,) <w, x_i> of the positives, -<w, x_i> of the negatives; the sum increases with each of them
         """
         allowance, up = self.allowance, np.sort(signed[self.positive])
         if self.against_origin:
@@ -212,25 +212,25 @@ class OutlierMargin(Problem):
 
     @cached_property
     def bounds(self) -> tuple[float, float]:
-        """Lower and upper bound of the optimal margin, whatever the model; computed once for the same data and share.
+        """Lower and upper bound of the optimal margin; cached by data and share.
 
-        Up to 40 points by branch and bound over who is given up, and so the optimum but for rounding, unless that takes
-        more nodes than a certificate has; beyond, 0 and the least of the bounds of `harness_rgd.upper_margin`.
+        Up to 40 points by branch and bound, which gives the optimum up to rounding unless it needs more than 20,000 nodes; for
+        more points 0 and the smallest bound of `harness_rgd.upper_margin`.
         """
         key = self.share, self.against_origin, self.positive.tobytes()
-        found: tuple[float, float] = once(self.kernel, key, self._bounds)
-        return found
+        bounds: tuple[float, float] = cached_result(self.kernel, key, self._bounds)
+        return bounds
 
     def _bounds(self) -> tuple[float, float]:
         if self.n > MAX_POINTS:
             return 0.0, upper_margin(self)
-        for state in GivingUp(self).search():
+        for state in OutlierSearch(self).search():
             if state.done or state.nodes > _MAX_NODES:
                 break
         return state.margin, state.upper if state.done else min(state.upper, upper_margin(self))
 
     def figures(self, run: CertifiedRun) -> Mapping[str, Any]:
-        """Return what the model gives up, and where the source planted outliers the margin of the other points."""
+        """Return the number of points given up, and the margin of the inliers if the data set planted outliers."""
         margin = run.certificate.margin_lower
         figures: dict[str, Any] = {} if margin is None else {"given_up": self.given_up(run.scores)}
         planted, bounds = run.planted, list[float]()
@@ -240,7 +240,7 @@ class OutlierMargin(Problem):
 
         def inlier_upper() -> float:
             inliers, key = self.inliers(np.flatnonzero(~planted)), (solver, self.against_origin, planted.tobytes())
-            bounds[:] = once(self.kernel, key, partial(inlier_margin, inliers, solver))
+            bounds[:] = cached_result(self.kernel, key, partial(inlier_margin, inliers, solver))
             return bounds[1]
 
         def ratio() -> float | None:
@@ -249,27 +249,27 @@ class OutlierMargin(Problem):
         return {**figures, "inlier_solver": solver.name, "inlier_margin": inlier_upper, "inlier_ratio": ratio}
 
     def inliers(self, indices: Any) -> Problem:
-        """Return the problem whose optimum is the exact margin of the points ``indices``, none of them given up."""
+        """Return the convex problem of the margin of the points ``indices``, which gives up none of them."""
         indices = np.asarray(indices, dtype=np.intp)
         formulation = PolytopeDistance if self.against_origin else HardMargin
         return formulation.build(self.kernel.restrict(indices), self.targets[indices])
 
     def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
-        """Return the margin along the model's direction against the upper bound of the optimal one; see the module.
+        """Return the margin along the model's direction with the upper bound of the optimal margin.
 
-        As objectives: 1/2 margin_lower^2, 0 where what is kept is not separated, and 1/2 margin_upper^2; the relative gap
-        is 1 - (lower / upper)^2, and 0 of a model that is wider than the bound because it gives up more.
+        The objectives are 1/2 margin_lower^2, 0 if the retained points are not separated, and 1/2 margin_upper^2. The relative
+        gap is 1 - (lower / upper)^2, or 0 if the margin exceeds the bound because the model gives up more points.
 
-        margin_lower : of what is kept where the model gives up what it may; negative where that is not separated
-        margin_upper : of all that gives up the share alone, see :attr:`bounds`
-        epsilon, delta : the model is an (epsilon, delta)-approximation of Definitions 3 and 5 with this epsilon at most
+        margin_lower : margin of the model after it gives up ``allowance``; negative if the retained points are not separated
+        margin_upper : upper bound of the margin of every model that gives up only the share, see :attr:`bounds`
+        epsilon : the model is an (epsilon, delta)-approximation of Definitions 3 and 5 for this epsilon
         """
         violation = self.feasibility_violation(dual_coef)
         if not (dual_coef != 0.0).any():
             return Certificate(feasibility_violation=violation)
         signed = model.scores * np.where(self.positive, 1.0, -1.0)
-        reach = signed.of_rising(lambda each: np.add(*self._ends(each)))
-        # the ends are scores as they are; their sum is rounded, here and in what bounds it
+        reach = signed.of_rising(lambda values: np.add(*self._ends(values)))
+        # the ends are exact scores, but their sum is rounded, in the value and in its bounds
         reach = Bounded(reach.value, reach.error + 4.0 * unit_of(signed.value.dtype) * abs(signed.value).max())
         upper = self.bounds[1]
         dual = 0.5 * upper * upper
@@ -280,7 +280,9 @@ class OutlierMargin(Problem):
         with np.errstate(all="ignore"):
             lower = reach / model.squared.sqrt() if model.has_direction else Bounded.exact(0.0)
             ratio = (
-                (lower / upper).of_rising(lambda each: np.clip(each, 0.0, 1.0)) if upper > 0.0 else Bounded.exact(1.0)
+                (lower / upper).of_rising(lambda values: np.clip(values, 0.0, 1.0))
+                if upper > 0.0
+                else Bounded.exact(1.0)
             )
             relative = (1.0 - ratio) * (ratio + 1.0)
         gap = max(0.0, float(relative.value))

@@ -1,9 +1,9 @@
-"""Artificial sets with planted outliers: normal points whose hulls are a known distance apart, after Ding & Xu (2015).
+"""Artificial data sets with planted outliers: normal points whose hulls have a given distance, after Ding & Xu (2015).
 
-Section 4 of their paper draws each class from a normal distribution "as arbitrary as possible" and varies the ratio
-D / rho, on which the height of an RGD-tree depends. That ratio is exact here, of the points drawn: where two hulls are
-apart and w is the shortest vector between them, moving one of them along w changes their distance by as much, and w
-stays the shortest vector. So one nearest pair is found, and the move is known.
+Section 4 of their paper draws each class from a normal distribution "as arbitrary as possible" and varies the ratio D / rho, on
+which the height of an RGD-tree depends. Here the drawn points have exactly the given ratio: if two hulls are disjoint and w is the
+shortest vector between them, moving one of them along w changes their distance by the length of the move, and w remains the
+shortest vector. So the move follows from one nearest pair.
 """
 
 from __future__ import annotations
@@ -19,38 +19,39 @@ from harness import Dataset, DataSource, UsageError, content_sha256, parameter, 
 from harness.support.arrays import Mask, Matrix, Vector
 
 Rng = np.random.Generator
-Arrays = tuple[Matrix, Vector, Mask, Matrix, Vector]  # training points, labels, which are outliers; test points, labels
+Arrays = tuple[Matrix, Vector, Mask, Matrix, Vector]  # training points, labels, outlier mask; test points, labels
 
-_COPIES = 4  # arrays of the size of all points and labels that drawing holds at once, at most
+_COPIES = 4  # largest number of arrays of the size of all points and labels in memory while drawing
 _GAP = 1e-9  # relative gap of the squared distance of two hulls
-_STEPS = 20_000  # of the search for that distance; where it takes more, the margin is somewhat wider than documented
-_EXACT = 20_000  # points, at most, whose diameter is looked for among all pairs
-_ROWS = 256  # points whose distances from all others are computed at a time
+_MAX_STEPS = 20_000  # steps of the search for that distance; if it needs more, the margin is wider than documented
+_MAX_EXACT_POINTS = 20_000  # number of points up to which the diameter is the maximum over all pairs
+_ROWS = 256  # number of points whose distances to all others are computed at a time
 
 
 @dataclass(frozen=True)
 class GaussianOutliers(DataSource):
-    """Two normal distributions with random covariances; in training, a share of each class is drawn from the other one.
+    """Two normal distributions with random covariances; a share of each class's training points is from the other one.
 
-    The sizes of the classes are drawn, each by itself, between ``least`` and ``most``, and ``test`` times as many for
-    testing. A covariance is S R S: R a correlation matrix with eigenvectors of a random orthogonal basis, S^2 the
-    variances of the features, drawn between 1 and ``spread``, both of which occur.
+    The size of each class is drawn between ``least`` and ``most``, and that of its test points between ``test`` times these. A
+    covariance is S R S, with R a correlation matrix whose eigenvectors are a random orthogonal basis and S^2 the variances of the
+    features, drawn between 1 and ``spread``, both of which occur.
 
-    ``ratio`` is D / rho: rho the distance between the hulls of the two classes' inliers, that is the width of the margin
-    that an oracle who knows the outliers finds; D the largest distance between two inliers of one class (beyond 20,000 of
-    them: the greatest that a search by farthest points meets). rho is never less than D / ratio, and not wider by more
-    than a part in a million. Of each class ``outliers`` times its size are outliers, rounded down: what a formulation
-    with that share may give up.
+    ``ratio`` is D / rho. rho is the distance between the hulls of the inliers of the two classes, the margin if the outliers are
+    known. D is the largest distance between two inliers of a class; of more than 20,000 inliers it is the largest distance in a
+    sequence of farthest points. rho is at least D / ratio and exceeds it by at most one part in a million. Each class has
+    ``outliers`` times its size outliers, rounded down, as many as a formulation with that share may give up.
     """
 
     name = "gaussian-outliers"
     description = (
-        "Two normal clouds with arbitrary covariances (Ding & Xu 2015, section 4); +1 is one of them, a share of the "
+        "Two normal clouds with arbitrary covariances (Ding & Xu 2015, section 4), one for each label; a share of the "
         "training labels is wrong."
     )
-    least: int = parameter(1000, "training points of a class, at least; its size is drawn", ge=2)
-    most: int = parameter(3000, "training points of a class, at most", ge=2)
-    test: int = parameter(10, "test points: so many times the sizes of training, drawn anew; 0: none", ge=0)
+    least: int = parameter(1000, "smallest number of training points of a class; the number is drawn", ge=2)
+    most: int = parameter(3000, "largest number of training points of a class", ge=2)
+    test: int = parameter(
+        10, "range of the number of test points, as a multiple of that of training points; 0: none", ge=0
+    )
     d: int = parameter(100, "features", ge=2)
     ratio: float = parameter(10.0, "D / rho, diameter of a class over the margin between the inliers", gt=0)
     outliers: float = parameter(0.1, "share of a class's training points that belong to the other", ge=0, lt=0.5)
@@ -61,12 +62,12 @@ class GaussianOutliers(DataSource):
         super().__post_init__()
         if self.most < self.least:
             raise UsageError(
-                f"data set '{self.name}': least={self.least} and most={self.most}; the size of a class is drawn between "
-                "both. Give a most that is not below least."
+                f"data set '{self.name}': least={self.least} and most={self.most}, but most must be at least {self.least}: "
+                "the number of points of a class is drawn between both."
             )
 
     def load(self) -> Dataset:
-        """Return the points, drawn anew."""
+        """Draw the points and return the data set."""
         return _loaded(self, 2 * self.most * (1 + self.test), self._drawn)
 
     def _drawn(self, shapes: Rng, training: Rng, testing: Rng) -> Arrays:
@@ -74,7 +75,7 @@ class GaussianOutliers(DataSource):
         sizes = training.integers(self.least, self.most, size=2, endpoint=True)
         wrong = [rounded_down(self.outliers * size) for size in sizes]
         inliers = sizes - wrong
-        # the inliers of a class, then the points that it lends to the other class
+        # the inliers of a class, then its points with the label of the other class
         counts = [inliers[0], wrong[1], inliers[1], wrong[0]]
         positive = _cloud(inliers[0] + wrong[1], roots[0], training)
         negative = _cloud(inliers[1] + wrong[0], roots[1], training)
@@ -91,18 +92,17 @@ class GaussianOutliers(DataSource):
 
 @dataclass(frozen=True)
 class OneClassOutliers(DataSource):
-    """One normal distribution away from the origin, +1, and outliers around the origin, -1, in both parts.
+    """A normal distribution away from the origin, +1, and outliers around the origin, -1, in training and test points.
 
-    The covariance is drawn as in ``gaussian-outliers``; the outliers have the same one, and the origin for their mean, so
-    that the origin lies amid them and no plane separates it from all points. ``ratio`` is D / rho: rho the distance of the
-    hull of the training inliers from the origin, D its diameter, as exact as there. Labels take no part in training one
-    class; they say what a test finds.
+    The covariance is drawn as in ``gaussian-outliers``. The outliers have the same covariance and mean 0, so that no hyperplane
+    separates the origin from all points. ``ratio`` is D / rho, with rho the distance of the hull of the training inliers from the
+    origin and D its diameter, as exact as in ``gaussian-outliers``. One-class training ignores the labels; they are for testing.
     """
 
     name = "one-class-outliers"
     description = "A normal cloud away from the origin and outliers around the origin, for one class; +1 is the cloud, -1 an outlier."
-    n: int = parameter(1000, "training points, the outliers among them", ge=2)
-    n_test: int = parameter(10_000, "test points, as many outliers among them in proportion", ge=0)
+    n: int = parameter(1000, "number of training points, including outliers", ge=2)
+    n_test: int = parameter(10_000, "number of test points, with the same share of outliers", ge=0)
     d: int = parameter(100, "features", ge=2)
     ratio: float = parameter(10.0, "D / rho, diameter of the inliers over their distance from the origin", gt=0)
     outliers: float = parameter(0.1, "share of the points that are outliers, rounded down", gt=0, lt=0.5)
@@ -110,7 +110,7 @@ class OneClassOutliers(DataSource):
     seed: int = parameter(0, "seed of the draw", ge=0)
 
     def load(self) -> Dataset:
-        """Return the points, drawn anew."""
+        """Draw the points and return the data set."""
         return _loaded(self, self.n + self.n_test, self._drawn, nu=self.outliers, against="origin")
 
     def _drawn(self, shapes: Rng, training: Rng, testing: Rng) -> Arrays:
@@ -126,13 +126,15 @@ class OneClassOutliers(DataSource):
 def _loaded(
     source: GaussianOutliers | OneClassOutliers, points: int, drawn: Callable[..., Arrays], **defaults: Any
 ) -> Dataset:
-    """Return the arrays that ``drawn`` makes of three random streams, for shapes, training and testing, in random order."""
+    """Return the data set of the arrays that ``drawn`` draws from three random streams (shapes, training, testing), shuffled."""
     from threadpoolctl import threadpool_limits
 
-    numbers = points * (source.d + 1) + 2 * source.d**2  # the points, their labels, and what covariances are made of
+    numbers = (
+        points * (source.d + 1) + 2 * source.d**2
+    )  # of the points, their labels, and the factors of the covariances
     refuse_beyond(8 * _COPIES * numbers, source.label, "drawing it", "or choose smaller sizes")
     shapes, training, testing = np.random.default_rng(source.seed).spawn(3)
-    with threadpool_limits(1, user_api="blas"):  # products of several threads are rounded otherwise
+    with threadpool_limits(1, user_api="blas"):  # the number of threads changes the rounding of products
         x, y, planted, x_test, y_test = drawn(shapes, training, testing)
     rows, tested = training.permutation(len(y)), testing.permutation(len(y_test))
     arrays = x[rows], y[rows], x_test[tested], y_test[tested]
@@ -141,9 +143,9 @@ def _loaded(
 
 
 def _root(d: int, spread: float, rng: Rng) -> Matrix:
-    """Return a (d, d) square root A of a random covariance A A', whose diagonal lies in [1, spread] and meets both ends."""
+    """Return a (d, d) square root A of a random covariance A A', whose diagonal is in [1, spread] and contains both ends."""
     basis, upper = np.linalg.qr(rng.standard_normal((d, d)))
-    basis *= np.sign(np.diag(upper))  # of all orthogonal ones equally likely
+    basis *= np.sign(np.diag(upper))  # makes the orthogonal basis uniformly distributed
     root = basis * np.sqrt(rng.random(d))
     variances = rng.uniform(1.0, spread, d)
     variances[rng.permutation(d)[:2]] = 1.0, spread
@@ -155,7 +157,7 @@ def _cloud(n: int, root: Matrix, rng: Rng) -> Matrix:
 
 
 def _offset(p: Matrix, q: Matrix, ratio: float, rng: Rng) -> Vector:
-    """Return the (d,) move of ``p`` after which its hull is D / ratio from that of ``q``, roughly in a random direction."""
+    """Return the (d,) move of ``p``, roughly in a random direction, after which its hull is D / ratio from that of ``q``."""
     direction = rng.standard_normal(p.shape[1])
     direction /= np.linalg.norm(direction)
     diameter = max(_diameter(p), _diameter(q))
@@ -168,13 +170,13 @@ def _offset(p: Matrix, q: Matrix, ratio: float, rng: Rng) -> Vector:
 
 
 def _diameter(x: Matrix) -> float:
-    """Return the largest distance of two rows, for many rows the greatest of a chain from each to its farthest one."""
+    """Return the largest distance of two rows; for many rows the largest in a sequence of farthest points."""
     squares = np.einsum("ij,ij->i", x, x)
 
     def squared(rows: Any) -> Matrix:
         return np.asarray(squares[rows, None] + squares - 2.0 * (x[rows] @ x.T))
 
-    if len(x) <= _EXACT:
+    if len(x) <= _MAX_EXACT_POINTS:
         starts = range(0, len(x), _ROWS)
         return math.sqrt(max(0.0, *(float(squared(slice(start, start + _ROWS)).max()) for start in starts)))
     largest, distances = 0.0, squared([squares.argmax()])
@@ -184,30 +186,30 @@ def _diameter(x: Matrix) -> float:
 
 
 def _shortest(p: Matrix, q: Matrix, offset: Vector) -> Vector:
-    """Return the shortest (d,) vector from conv(q) to conv(p + offset), two hulls that are apart.
+    """Return the shortest (d,) vector from conv(q) to conv(p + offset), which are disjoint.
 
     Wolfe's search for the point of least norm (Mathematical Programming 11, 1976) among the differences of two points.
     """
     atoms, weights = (p[:1] + offset) - q[:1], np.ones(1)
-    for _ in range(_STEPS):
+    for _ in range(_MAX_STEPS):
         w = weights @ atoms
         nearest = p[int((p @ w).argmin())] + offset - q[int((q @ w).argmax())]
         if w @ (w - nearest) <= _GAP * (w @ w) or (atoms == nearest).all(axis=1).any():
             break
         atoms, weights = np.vstack([atoms, nearest]), np.append(weights, 0.0)
-        while ((flat := _flat(atoms)) <= 0.0).any():
-            falling = np.flatnonzero(flat <= 0.0)
-            steps = weights[falling] / (weights[falling] - flat[falling])
-            weights = weights + steps.min() * (flat - weights)
+        while ((minimum := _affine_minimum(atoms)) <= 0.0).any():
+            falling = np.flatnonzero(minimum <= 0.0)
+            steps = weights[falling] / (weights[falling] - minimum[falling])
+            weights = weights + steps.min() * (minimum - weights)
             weights[falling[steps.argmin()]] = 0.0
             positive = weights > 0.0
             atoms, weights = atoms[positive], weights[positive] / weights[positive].sum()
-        weights = flat
+        weights = minimum
     return np.asarray(weights @ atoms)
 
 
-def _flat(atoms: Matrix) -> Vector:
-    """Return the weights, which sum to 1, of the point of least norm in the plane through all atoms."""
+def _affine_minimum(atoms: Matrix) -> Vector:
+    """Return the weights, with sum 1, of the point of least norm in the affine hull of the atoms."""
     gram = atoms @ atoms.T
-    weights = np.linalg.solve(gram + gram.max(), np.ones(len(atoms)))  # the constant: d + 1 atoms span their plane too
+    weights = np.linalg.solve(gram + gram.max(), np.ones(len(atoms)))  # the constant makes d + 1 atoms solvable too
     return np.asarray(weights / weights.sum())

@@ -1,4 +1,4 @@
-"""What lies on which side of the margin, how much of it may be given up, and how: the guesses of the split."""
+"""The points on each side of the margin, and how many of each side are given up as outliers, by guess."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from harness_rgd.outlier_margin import OutlierMargin, Slab
 
 @dataclass(frozen=True)
 class Sides:
-    """The two sides; against the origin the second one is empty.
+    """The two sides of the margin; against the origin the second is empty.
 
-    points : of each side, ascending
-    splits : how many of the first side may be given up, where ``both`` are in sum
-    drops : of each side, (G,) how many each guess gives up
+    points : the points of each side, ascending
+    splits : numbers of points of the first side that may be given up, ``both`` minus which are of the second
+    drops : (G,) number of points that each guess gives up, of each side
     """
 
     points: tuple[Index, Index]
@@ -28,9 +28,9 @@ class Sides:
 
     @classmethod
     def of(cls, problem: Problem, guesses: int) -> Sides:
-        """Return those of a problem; hulls give up nothing.
+        """Return the sides of a problem; formulations without outliers give up no points.
 
-        guesses : of the split of one share for both classes, evenly apart; one: in proportion to the classes
+        guesses : number of evenly spaced splits of a common share over the classes; 1: in proportion to the classes
         """
         if isinstance(problem, OutlierMargin):
             positive, splits, both = problem.positive, problem.allowance.splits(), problem.allowance.both
@@ -40,33 +40,33 @@ class Sides:
         first, second = np.flatnonzero(positive), np.flatnonzero(~positive)
         least, most = splits[0], splits[-1]
         if guesses == 1 or least == most:
-            chosen = np.array([min(max(round(both * len(first) / problem.n), least), most)])
+            drops = np.array([min(max(round(both * len(first) / problem.n), least), most)])
         else:
-            chosen = np.unique(np.linspace(least, most, guesses).round().astype(np.intp))
-        return cls((first, second), splits, both, (chosen, both - chosen))
+            drops = np.unique(np.linspace(least, most, guesses).round().astype(np.intp))
+        return cls((first, second), splits, both, (drops, both - drops))
 
     @property
     def against_origin(self) -> bool:
-        """Whether there is one side only."""
+        """Whether there is only one side."""
         return not self.points[1].size
 
     @property
     def pools(self) -> tuple[Index, Index]:
-        """How many worst points of each side the samples are drawn from, by guess: one at least."""
+        """Number of worst points of each side that the samples are drawn from, by guess; at least 1."""
         return np.maximum(1, self.drops[0]), np.maximum(1, self.drops[1])
 
     def restricted(self, probe: Index) -> tuple[tuple[Index, Index], tuple[Index, Index]]:
-        """Return the sides' places among some of the points, and how many of these each guess gives up in proportion."""
-        places, drops = [], []
+        """Return the indices into ``probe`` of each side's points, and how many of these each guess gives up in proportion."""
+        indices, drops = [], []
         for points, given_up in zip(self.points, self.drops, strict=True):
-            on = np.flatnonzero(np.isin(probe, points, assume_unique=True))
-            share = len(on) / max(1, len(points))
-            places.append(on)
-            drops.append(np.minimum(np.round(given_up * share).astype(np.intp), max(0, len(on) - 1)))
-        return (places[0], places[1]), (drops[0], drops[1])
+            index = np.flatnonzero(np.isin(probe, points, assume_unique=True))
+            share = len(index) / max(1, len(points))
+            indices.append(index)
+            drops.append(np.minimum(np.round(given_up * share).astype(np.intp), max(0, len(index) - 1)))
+        return (indices[0], indices[1]), (drops[0], drops[1])
 
     def slab(self, scores: Vector) -> Slab:
-        """Return the widest slab over all splits, along a direction with ``scores``, (n,)."""
+        """Return the widest slab over all splits along a direction with ``scores``, (n,)."""
         dropped = np.asarray(self.splits)
         up = _smallest(scores[self.points[0]], int(dropped[-1]))
         if self.against_origin:
@@ -79,7 +79,7 @@ class Sides:
 
 
 def against_origin(problem: Problem) -> bool:
-    """Return whether a problem has one side, all its points, and not its two classes."""
+    """Return whether the problem has all points on one side, instead of its classes on two."""
     return isinstance(problem, PolytopeDistance) or (isinstance(problem, OutlierMargin) and problem.against_origin)
 
 

@@ -1,31 +1,30 @@
-"""``rgd-tree`` and ``rgd-boosted``: many descents of Gilbert's kind at once, so that one of them meets no outlier.
+"""Solvers ``rgd-tree`` and ``rgd-boosted``: many random descents of Gilbert's kind, so that one of them meets no outlier.
 
-A node is a point x of the hull; along it the k worst points are looked for, k as many as a model may give up, and each
-of a few random ones among them, s, makes a child: the point of the segment (s, x) nearest to the origin. Where the tree
-is whole and high enough, one node is an (epsilon, delta)-approximation with probability (1 - mu) (1 - outliers). With two
-classes a node is a difference of points of both hulls, and s one of a random pair. Each node is judged by its slab: the
-margin between the worst points that are left when as many are given up as the formulation lets a model.
+A node is a point x of the hull. The k points with the smallest projection on x are its worst points, k the number that a model
+may give up. Each of a few random worst points, s, gives a child: the point of the segment (s, x) nearest to the origin. If the
+tree is not pruned and high enough, one node is an (epsilon, delta)-approximation with probability (1 - mu) (1 - outliers). With
+two classes a node is a difference of points of both hulls, and s the difference of a random pair. The best node is that with
+the widest slab: the margin between the worst points that are left after a model gives up all that the formulation allows.
 
-Cost: nodes kept a level x n x d; kernels: the rows of the samples that became nodes, n values each, which the cache keeps.
+A level costs its number of nodes x n x d; with a nonlinear kernel a row of n values for each sample that became a node, cached.
 
 Source: Ding & Xu, "Random gradient descent tree" (AAAI 2015), Algorithm 2 with its revision for two classes, section 3.
-Their gamma is the formulation's ``outliers``, as is delta. Where the paper is wrong, or leaves open:
+Their gamma is the formulation's ``outliers``. This code differs where the paper is wrong or incomplete:
 
-* Lemma 2's proof has |p - x| where it needs the projection <p, x> / |x|; that is signed here, as a point behind the origin
-  is worse than any before it.
-* Step 2(b)i takes the smallest projections; of two classes the smallest of P1 and the largest of P2.
-* Theorem 4 keeps the sample's size for pairs. Both points of a pair must be no outliers, which may have probability
-  (delta / (1 + delta))^2 only: (1 + 1 / delta)^2 ln(h / mu) pairs would be needed. The paper's number is the default of
-  ``samples``; the larger one may be given.
-* The discretised guess of how one share is split between the classes is left to a full version. Here the trees of all
-  guesses grow as one: each node has samples for each guess, and its slab is that of its best guess.
-* Which children are pruned is left open but for 'too narrow margin', from projections already computed. A child's own are
-  not, and to compute them for all children would cost |S| times as much as the level. They follow from its parent's and
-  its sample's, which are computed for a few random points, the ``probe``; the widest children there are kept.
-* Gilbert's own stop is kept where nothing may be given up: every node then is in the hull, and one whose slab is at least
-  (1 - epsilon) |x| wide ends the forest. With outliers nothing of the kind is known of a node.
-* A delta, or a share, of 0 would take infinitely many samples, or none: each side's pool is one point at least, and where
-  the pools hold no more pairs than samples are asked for, all are taken. A share of 0 so is Gilbert's algorithm.
+* Lemma 2's proof has |p - x| where it needs the projection <p, x> / |x|. Here the projection is signed, as a point behind the
+  origin is worse than any point before it.
+* Step 2(b)i takes the smallest projections; here, with two classes, the smallest of P1 and the largest of P2.
+* Theorem 4 has the same number of samples for pairs. But both points of a pair must be inliers, whose probability may be only
+  (delta / (1 + delta))^2, so (1 + 1 / delta)^2 ln(h / mu) pairs are needed. The paper's number is the default of ``samples``.
+* The paper defers the guesses of how one share is split between the classes to a full version. Here one tree serves all guesses:
+  each node has samples for each guess, and its slab is that of its best guess.
+* The paper prunes children with 'too narrow margin' from computed projections, but the projections of a child are not computed,
+  and for all children they would cost |S| times as much as the level. Here they follow from those of the parent and the sample
+  on a few random points, the ``probe``, and the children that are widest there are retained.
+* Gilbert's stopping criterion applies if no point may be given up: every node is then in the hull, and the run ends with a
+  node whose slab is at least (1 - epsilon) |x| wide. With outliers there is no such criterion.
+* With delta = 0 the number of samples would be infinite, with a share of 0 there would be none: here each side's pool has at
+  least one point, and if the pools have at most ``samples`` pairs, all are taken. A share of 0 thus gives Gilbert's algorithm.
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ from harness import Conformance, Iterate, Problem, parameter
 from harness_rgd.forest import Forest, Trees
 
 _EXCUSED = {
-    "storing_the_points_otherwise": "on hulls as near as 3e-8 no node of few separates, and it says so instead of being done",
-    "every_kernel_value_is_counted": "with the linear kernel a node is made of points",
+    "storing_the_points_otherwise": "if the hulls are 3e-8 apart, no node of a small tree separates, and the run is not done",
+    "every_kernel_value_is_counted": "with the linear kernel a node is a sum of points",
 }
 
 
@@ -50,13 +49,13 @@ _EXCUSED = {
 class RGDTree(Trees):
     """Random gradient descent tree (Ding & Xu 2015): one of many random descents meets no outlier.
 
-    Take it for the widest margin where a known share of the points are outliers. Paper: Ding and Xu 2015.
+    Use it for the widest margin if a known share of the points are outliers. Paper: Ding and Xu 2015.
     """
 
     name: ClassVar[str] = "rgd-tree"
     conformance: ClassVar[Conformance] = Conformance({"height": 50}, excused=_EXCUSED)
 
-    height: int = parameter(10, "h, levels below the root", ge=1)
+    height: int = parameter(10, "h, number of levels below the root", ge=1)
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield the best node so far after each level."""
@@ -69,14 +68,16 @@ class RGDTree(Trees):
 class RGDBoosted(Trees):
     """Boosted RGD-trees (Ding & Xu 2015, section 3): the best node of a low tree is the next tree's root.
 
-    Take it where ``rgd-tree`` would need too high a tree. Paper: Ding and Xu 2015.
+    Use it if ``rgd-tree`` would need too high a tree. Paper: Ding and Xu 2015.
     """
 
     name: ClassVar[str] = "rgd-boosted"
     conformance: ClassVar[Conformance] = Conformance({"height": 20}, excused=_EXCUSED)
 
-    height: int = parameter(5, "h of each tree, levels below its root", ge=1)
-    rounds: int = parameter(10, "most trees; fewer, if one does not improve on those before", ge=1)
+    height: int = parameter(5, "h, number of levels of each tree below its root", ge=1)
+    rounds: int = parameter(
+        10, "largest number of trees; the run ends earlier if a tree is not better than the last", ge=1
+    )
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield the best node so far after each level."""

@@ -1,7 +1,7 @@
-"""The tree itself: two levels of nodes at a time, scored in blocks; what is best so far, and the children.
+"""Growth of a random gradient descent tree: score the nodes of a level, record the best one, construct the children.
 
 A level costs one matrix product of its nodes with all points, a selection in each node's scores, and the scores of its
-samples on the probe, from which all children's follow: a child is linear in its parent and its sample.
+samples on the probe. The probe's scores of all children follow from these, as a child is linear in its parent and its sample.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from harness_rgd.nodes import Nodes, Space, Steps
 from harness_rgd.outlier_margin import Slab
 from harness_rgd.sides import Sides
 
-_SCORES = 1 << 25  # scores of a level that are held at a time: 256 MB
-_COMPARED = 1 << 22  # scores of children on the probe that are held at a time: 32 MB
-_NOTHING = 1e-14  # a step's part of |x|^2, or of |s|^2, below which it is rounding
-_SIGNS = (1.0, -1.0)  # the first side wants large scores, the second one small ones
+_BLOCK_SCORES = 1 << 25  # scores of a level in memory at a time; 256 MB
+_PROBE_SCORES = 1 << 22  # scores of children on the probe in memory at a time; 32 MB
+_ROUNDING = 1e-14  # decrease of |x|^2 by a step, relative to max(|x|^2, |s|^2), that counts as 0
+_SIGNS = (1.0, -1.0)  # a point of the first side is better with a larger score, of the second with a smaller one
 
 
 @dataclass(frozen=True)
 class Best:
-    """The widest node so far.
+    """The node with the widest slab so far.
 
-    node : a level of this one node
-    length, width : |x|, and its slab's width, negative where what is kept is not separated
-    level : of its tree
+    node : a level with only this node
+    length : |x|
+    width : width of the slab; negative if the retained points are not separated
+    level : level of the node in its tree
     """
 
     node: Nodes
@@ -41,11 +42,11 @@ class Best:
 
 
 @dataclass(frozen=True)
-class _Looked:
-    """What is left of a level when its scores are gone.
+class _ScoredLevel:
+    """The results of scoring a level that its children need.
 
     squares : (q,) |x|^2
-    chosen : of each side, (q, G, S) the samples
+    chosen : (q, G, S) the samples, of each side
     toward : (q, G, S) <x, s>
     probe : (q, m) scores on the probe
     """
@@ -57,18 +58,18 @@ class _Looked:
 
 
 class Trimming:
-    """What q nodes keep of each side, and their samples among the worst points, by threads that share the nodes.
+    """Selection of the worst points of q nodes and of samples among them, in parallel over the nodes.
 
     Parameters
     ----------
-    points : of each side, ascending; the second one may be empty
-    drops : of each side, (G,) how many are given up, by guess
-    draws : of each side, (q, G, S) places in its pool of worst points; S may be 0
+    points : the points of each side, ascending; the second side may be empty
+    drops : (G,) number of points given up by each guess, of each side
+    draws : (q, G, S) indices into the pool of worst points, of each side; S may be 0
 
     Attributes
     ----------
-    cuts : of each side, (q, G) the worst score that is kept
-    chosen : of each side, (q, G, S) the points drawn
+    cuts : (q, G) the worst score of the retained points, of each side
+    chosen : (q, G, S) the drawn points, of each side
     """
 
     def __init__(self, points: tuple[Index, Index], drops: tuple[Index, Index], draws: tuple[Array, Array]) -> None:
@@ -77,7 +78,7 @@ class Trimming:
         self.chosen = [np.zeros(drawn.shape, dtype=np.int64) for drawn in draws]
 
     def select(self, scores: Matrix, begin: int, kernel: KernelOracle) -> None:
-        """Take in the scores, (b, n), of the nodes from ``begin`` on; the kernel's threads share them."""
+        """Select from the scores, (b, n), of the nodes from ``begin`` on, in the threads of the kernel."""
         kernel.share_range(partial(self._share, scores, begin), *scores.shape)
 
     def _share(self, scores: Matrix, begin: int, first: int, last: int) -> None:
@@ -86,84 +87,85 @@ class Trimming:
         rows = slice(begin + first, begin + last)
         for side, sign in enumerate(_SIGNS):
             if self.points[side].size:
-                found = self.cuts[side][rows], self.chosen[side][rows]
-                hot.worst(scores[first:last], self.points[side], sign, self.drops[side], self.draws[side][rows], *found)
+                out = self.cuts[side][rows], self.chosen[side][rows]
+                hot.worst(scores[first:last], self.points[side], sign, self.drops[side], self.draws[side][rows], *out)
 
     def widths(self, squares: Vector, part: slice) -> Vector:
-        """Return the widest slab's width of some nodes whose |x|^2 are ``squares``; -inf for one at the origin."""
-        widest = (self.cuts[0][part] - self.cuts[1][part]).max(axis=1)  # the origin's own score is 0
+        """Return the width of the widest slab of nodes with |x|^2 = ``squares``; -inf for a node at the origin."""
+        widest = (self.cuts[0][part] - self.cuts[1][part]).max(axis=1)  # the cut of the origin is 0
         lengths = np.sqrt(np.maximum(squares, np.finfo(np.float64).tiny))
         return np.where(squares > 0.0, widest / lengths, -np.inf)
 
     def differences(self, scores: Matrix, part: slice) -> Array:
-        """Return <x, s> of the samples of some nodes with these scores, (b, G, S)."""
+        """Return <x, s> of the samples of the nodes ``part`` with these scores, (b, G, S)."""
         row = np.arange(len(scores))[:, None, None]
         values: Array = scores[row, self.chosen[0][part]]
         return values - scores[row, self.chosen[1][part]] if self.points[1].size else values
 
 
 class Tree:
-    """One tree after another over the same points, the best node kept.
+    """Trees over the same points, one after another, and their best node.
 
     Parameters
     ----------
-    most : nodes kept of a level, L; None: all
+    max_nodes : largest number of nodes of a level, L; None: all children
 
     Attributes
     ----------
-    best : the widest node of all trees, None before the first level
-    scored : nodes scored so far; levels : levels below a root done so far
+    best : the widest node of all trees; None before the first level
+    scored : number of nodes scored so far
+    levels : number of levels below a root so far
     """
 
-    def __init__(self, space: Space, sides: Sides, rng: np.random.Generator, *, most: int | None) -> None:
-        self.space, self.sides, self.rng, self.most = space, sides, rng, most
+    def __init__(self, space: Space, sides: Sides, rng: np.random.Generator, *, max_nodes: int | None) -> None:
+        self.space, self.sides, self.rng, self.max_nodes = space, sides, rng, max_nodes
         self.best: Best | None = None
         self.scored = self.levels = 0
-        self._held: Matrix = np.empty((0, space.kernel.n))
+        self._buffer: Matrix = np.empty((0, space.kernel.n))
         self._probe_sides, self._probe_drops = sides.restricted(space.probe)
 
     def grow(self, root: Nodes, height: int, samples: int) -> Iterator[Nodes]:
-        """Grow a tree from ``root``; yield its nodes after each level, 0 to at most ``height``.
+        """Grow a tree from ``root`` and yield its nodes after each level, 0 to at most ``height``.
 
         samples : |S| of a node, for each guess of the split
 
-        It ends before where no node has a child: no sample is nearer to the origin than its node, seen along it.
+        The tree ends early if no node has a child, as no sample s has <x, s> < |x|^2.
         """
         nodes = root
         for level in range(height + 1):
             last = level == height
-            looked = self._look(nodes, level, samples=0 if last else samples)
+            scored_level = self._score(nodes, level, samples=0 if last else samples)
             self.levels += level > 0
             self.scored += len(nodes)
             yield nodes
-            steps = None if last else self._steps(looked)
+            steps = None if last else self._steps(scored_level)
             if steps is None or not len(steps):
                 return
-            nodes = self.space.children(nodes, self._pruned(steps, looked))
+            nodes = self.space.children(nodes, self._pruned(steps, scored_level))
 
-    def _look(self, nodes: Nodes, level: int, samples: int) -> _Looked:
-        """Score a level, a block of nodes at a time."""
+    def _score(self, nodes: Nodes, level: int, samples: int) -> _ScoredLevel:
+        """Score a level, a block of nodes at a time, and update the best node."""
         q, n = len(nodes), self.space.kernel.n
         trimming = Trimming(self.sides.points, self.sides.drops, self._draws(q, samples))
         toward, squares = np.zeros(trimming.chosen[0].shape), np.empty(q)
         probe = np.empty((q, len(self.space.probe) if samples else 0))
-        block = min(q, max(1, _SCORES // n))
-        if len(self._held) < block:  # kept for the next level: memory that is new costs as much as the selections
-            self._held = np.empty((block, n))
+        block = min(q, max(1, _BLOCK_SCORES // n))
+        if len(self._buffer) < block:  # reused, as first-touching memory takes as long as the selections
+            self._buffer = np.empty((block, n))
         for begin in range(0, q, block):
             part = slice(begin, min(begin + block, q))
-            scores, some = self._held[: part.stop - begin], nodes.take(part)
-            self.space.scores(some, scores)
-            squares[part] = self.space.squares(some, scores)
+            scores, block_nodes = self._buffer[: part.stop - begin], nodes.take(part)
+            self.space.scores(block_nodes, scores)
+            squares[part] = self.space.squares(block_nodes, scores)
             trimming.select(scores, begin, self.space.kernel)
             if samples:
                 probe[part] = scores[:, self.space.probe]
                 toward[part] = trimming.differences(scores, part)
-            self._keep_best(some, scores, squares[part], trimming.widths(squares[part], part), level)
-        return _Looked(squares, (trimming.chosen[0], trimming.chosen[1]), toward, probe)
+            self._update_best(block_nodes, scores, squares[part], trimming.widths(squares[part], part), level)
+        return _ScoredLevel(squares, (trimming.chosen[0], trimming.chosen[1]), toward, probe)
 
     def _draws(self, q: int, samples: int) -> tuple[Array, Array]:
-        """Return which of the pools' points are the samples, (q, G, S) of each side; all, where there are as few."""
+        """Draw the samples as indices into the pools, (q, G, S) of each side; all pairs if there are at most ``samples``."""
         first, second = self.sides.pools
         shape = (q, first.size, samples)
         draws = [self.rng.integers(0, pool[None, :, None], size=shape) for pool in (first, second)]
@@ -171,7 +173,7 @@ class Tree:
             draws[0][:, g], draws[1][:, g] = np.divmod(np.arange(samples) % (first[g] * second[g]), second[g])
         return draws[0], draws[1]
 
-    def _keep_best(self, nodes: Nodes, scores: Matrix, squares: Vector, widths: Vector, level: int) -> None:
+    def _update_best(self, nodes: Nodes, scores: Matrix, squares: Vector, widths: Vector, level: int) -> None:
         v = int(np.argmax(widths))
         if self.best is not None and not widths[v] > self.best.width:
             return
@@ -179,23 +181,23 @@ class Tree:
         width = (slab.lowest - slab.highest) / length if length > 0.0 else -np.inf
         self.best = Best(nodes.take(np.array([v])), slab, length, width, level)
 
-    def _steps(self, looked: _Looked) -> Steps:
-        """Return the steps to all children, the same one once: to the origin's projection on the segment (s, x)."""
-        parent = np.broadcast_to(np.arange(len(looked.squares))[:, None, None], looked.toward.shape).ravel()
-        first, second = (points.ravel() for points in looked.chosen)
-        _, once = np.unique(np.stack([parent, first, second]), axis=1, return_index=True)
-        once.sort()
-        parent, first, second = parent[once], first[once], second[once]
-        toward, square = looked.toward.ravel()[once], looked.squares[parent]
+    def _steps(self, scored_level: _ScoredLevel) -> Steps:
+        """Return the distinct steps to all children: to the projection of the origin on the segment (s, x)."""
+        parent = np.broadcast_to(np.arange(len(scored_level.squares))[:, None, None], scored_level.toward.shape).ravel()
+        first, second = (points.ravel() for points in scored_level.chosen)
+        _, distinct = np.unique(np.stack([parent, first, second]), axis=1, return_index=True)
+        distinct.sort()
+        parent, first, second = parent[distinct], first[distinct], second[distinct]
+        toward, square = scored_level.toward.ravel()[distinct], scored_level.squares[parent]
         norms = self._norms(parent, first, second)
-        apart = square - 2.0 * toward + norms
-        floor = _NOTHING * np.maximum(square, norms)
-        moves = (square - toward > floor) & (apart > floor)
-        length = np.minimum(1.0, np.divide(square - toward, apart, out=np.zeros(len(apart)), where=moves))
+        distance = square - 2.0 * toward + norms  # |x - s|^2
+        floor = _ROUNDING * np.maximum(square, norms)
+        moves = (square - toward > floor) & (distance > floor)
+        length = np.minimum(1.0, np.divide(square - toward, distance, out=np.zeros(len(distance)), where=moves))
         rest = 1.0 - length
-        ends = rest**2 * square + 2.0 * rest * length * toward + length**2 * norms
+        child_square = rest**2 * square + 2.0 * rest * length * toward + length**2 * norms
         none = np.empty(0, dtype=np.intp)
-        steps = Steps(parent, first, none if self.sides.against_origin else second, length, ends)
+        steps = Steps(parent, first, none if self.sides.against_origin else second, length, child_square)
         return steps.take(np.flatnonzero(moves & (length > 0.0)))
 
     def _norms(self, parent: Index, first: Index, second: Index) -> Vector:
@@ -206,24 +208,24 @@ class Tree:
         norms: Vector = diagonal[first] + diagonal[second] - 2.0 * self.space.pairs(first, second, parent)
         return norms
 
-    def _pruned(self, steps: Steps, looked: _Looked) -> Steps:
+    def _pruned(self, steps: Steps, scored_level: _ScoredLevel) -> Steps:
         """Return the steps to the children with the widest slabs on the probe."""
-        if self.most is None or len(steps) <= self.most:
+        if self.max_nodes is None or len(steps) <= self.max_nodes:
             return steps
         widths = np.empty(len(steps))
         support = np.unique(np.concatenate([steps.first, steps.second]))
         values = self.space.on_probe(support, self.space.coordinates(support))
-        size = max(1, _COMPARED // len(self.space.probe))
+        size = max(1, _PROBE_SCORES // len(self.space.probe))
         for begin in range(0, len(steps), size):
             part = np.arange(begin, min(begin + size, len(steps)))
-            some = steps.take(part)
-            scores = values[np.searchsorted(support, some.first)]
-            if some.second.size:
-                scores -= values[np.searchsorted(support, some.second)]
-            scores *= some.length[:, None]
-            scores += (1.0 - some.length)[:, None] * looked.probe[some.parent]
-            trimming = Trimming(self._probe_sides, self._probe_drops, self._draws(len(some), 0))
+            block = steps.take(part)
+            scores = values[np.searchsorted(support, block.first)]
+            if block.second.size:
+                scores -= values[np.searchsorted(support, block.second)]
+            scores *= block.length[:, None]
+            scores += (1.0 - block.length)[:, None] * scored_level.probe[block.parent]
+            trimming = Trimming(self._probe_sides, self._probe_drops, self._draws(len(block), 0))
             trimming.select(scores, 0, self.space.kernel)
-            widths[part] = trimming.widths(some.square, slice(None))
-        widest = np.argsort(-widths, kind="stable")[: self.most]
+            widths[part] = trimming.widths(block.square, slice(None))
+        widest = np.argsort(-widths, kind="stable")[: self.max_nodes]
         return steps.take(np.sort(widest))

@@ -1,4 +1,4 @@
-"""Training where labels lie: the ramp loss by CCCP and by homotopy, filters, and exact answers for small problems."""
+"""Plugin `robust`: training with wrong labels by the ramp loss (CCCP, homotopy, branch and bound) or by filtering outliers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness_robust.ramp_exact import RampExact
 
 @hookimpl
 def harness_formulations() -> list[type[Problem]]:
-    """Return the formulation that this plugin brings."""
+    """Return the formulations of this plugin."""
     return [RampSVC]
 
 

@@ -1,11 +1,11 @@
-"""``filtered``: what users do where labels lie: drop what a detector of outliers points at, train an SVM on the rest.
+"""Solver ``filtered``: drop the outliers that a detector reports, then train an SVM on the other points.
 
-The wrapper over any exact solver: the detector judges the points, the oracle solves the problem over those that are kept,
-and its model, with zeros at the others, is the answer. The certificate is that of the problem over *all* points, whose
-optimum is another: its gap is honest, and large where much was dropped. What a filter is good for shows in test errors.
+It wraps any exact solver: the detector selects the outliers of each class, and the oracle solves the problem over the inliers.
+The result is the oracle's model with coefficient 0 at the outliers. The certificate is that of the problem over *all* points,
+which has another optimum, so the gap is large if many points were dropped. Compare filters by their test errors.
 
-Cost: the detector's passes over the features (an isolation forest's are linear in n, local outlier factors compare all
-points of a class), then the oracle on fewer points. The detector holds the points of a class in memory, mapped ones too.
+The cost is the detector's passes over the features (linear in n for an isolation forest, quadratic in the class size for local
+outlier factors) and the oracle on fewer points. The detector loads the points of a class into memory, mapped points too.
 """
 
 from __future__ import annotations
@@ -34,157 +34,149 @@ from harness.problems import HardMargin, PolytopeDistance
 from harness.registry.subproblem_oracle import Oracle, OverOracle, oracle_refusal, takes
 from harness.support.arrays import Index, Mask, Vector
 
-_FOR_HULLS, _FOR_OTHERS = "nearest-point", "smo-block"  # the oracle where none is named
-_FEWEST = 3  # points of a class that tell what is usual in it
-_NEIGHBOURS = 20  # of the local outlier factor, scikit-learn's default
+_HULL_ORACLE = "nearest-point"  # default oracle on outlier-margin
+_SVC_ORACLE = "smo-block"  # default oracle on c-svc and c-svc-nobias
+_MIN_CLASS_SIZE = 3  # number of points from which the detector is applied to a class
+_NEIGHBOURS = 20  # number of neighbours of the local outlier factor; scikit-learn's default
 
 
 @dataclass(frozen=True)
 class Filtered(OverOracle):
-    """An SVM on the points that a detector of outliers leaves; the rest have coefficient 0.
+    """An SVM on the inliers of each class according to an outlier detector; the other points have coefficient 0.
 
-    Take it as the baseline of methods for wrong labels. Paper: Liu, Ting and Zhou 2008.
+    Use it as the baseline for methods that cope with wrong labels. Paper: Liu, Ting and Zhou 2008.
 
-    Both detectors, scikit-learn's, look for points that are unusual for their class: isolation forests (Liu, Ting, Zhou
-    2008) and local outlier factors (Breunig, Kriegel, Ng, Sander 2000). They look at the features and compute
-    no kernel values, yet with a kernel that is not linear the count says "at least".
+    The detectors are scikit-learn's isolation forest (Liu, Ting, Zhou 2008) and local outlier factor (Breunig, Kriegel, Ng,
+    Sander 2000); both score how unusual a point is for its class. They read the features and compute no kernel values, yet with
+    a nonlinear kernel the number of kernel values is reported as "at least".
 
-    On outlier-margin the filter gives up points in place of the solver, and the oracle finds the widest margin between
-    the hulls of the others, or between their hull and the origin. The certificate is that of the problem over all
-    points.
+    On outlier-margin the detector selects the outliers, and the oracle computes the widest margin between the hulls of the
+    inliers, or between their hull and the origin. The certificate is that of the problem over all points.
     """
 
     name = "filtered"
     conformance = Conformance(
         excused={
-            "every_kernel_value_is_counted": "its detector looks at the points",
-            "ends_by_itself": "where what it keeps cannot be separated its oracle says so, and is not done",
+            "every_kernel_value_is_counted": "the detector reads the points",
+            "ends_by_itself": "if the inliers cannot be separated, the oracle stops without being done",
         }
     )
     solves = (CSVC, CSVCNoBias, "outlier-margin")
     exact = False
 
-    detector: Literal["isolation-forest", "local-outlier"] = parameter("isolation-forest", "what tells outliers")
+    detector: Literal["isolation-forest", "local-outlier"] = parameter("isolation-forest", "detector of outliers")
     oracle: str | None = parameter(
-        None, "exact solver of what is left, by name; none: smo-block, on outlier-margin nearest-point"
+        None, "exact solver for the inliers, by name; none: smo-block, on outlier-margin nearest-point"
     )
     share: float | None = parameter(
         None,
-        "share of each class that is dropped, rounded down; none: (1 + delta) times the share of outlier-margin, elsewhere "
-        "as many as the detector itself calls outliers",
+        "share of each class that is dropped, rounded down; none: on outlier-margin (1 + delta) times its share of outliers, "
+        "else by the threshold of the detector",
         ge=0,
         lt=1,
     )
     gap: float = parameter(
-        DEFAULT_RELATIVE_GAP, "relative duality gap asked of the oracle, of its own problem", gt=0, lt=1
+        DEFAULT_RELATIVE_GAP, "relative duality gap of the oracle on the problem over the inliers", gt=0, lt=1
     )
 
     def skip(self, problem: ProblemSummary) -> str | None:
-        """Refuse points without features, and an oracle that is not there or solves something else."""
+        """Return why the problem has no features or the oracle cannot solve it, or None."""
         if problem.kernel.name == "precomputed":
-            return f"filtered: {self.detector} looks at features, and kernel values that were given have none; name a kernel."
-        left = _formulation_left(problem)
-        return oracle_refusal(self.name, self._oracle_for(left), takes(left))
+            return f"filtered: {self.detector} needs features, and a precomputed kernel has none; name a kernel."
+        formulation = _inlier_formulation(problem)
+        return oracle_refusal(self.name, self._oracle_for(formulation), takes(formulation))
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        """Yield as the oracle yields, its model with zeros at the points dropped."""
-        sides, began = _sides(problem), fit_clock()
-        shares = [self.share if self.share is not None else _given_up(problem, name) for name, _ in sides]
-        dropped = flagged(self.detector, problem, [rows for _, rows in sides], shares, rng)
+        """Yield the iterates of the oracle with zeros at the dropped points."""
+        classes, began = _classes(problem), fit_clock()
+        shares = [self.share if self.share is not None else _outlier_share(problem, name) for name, _ in classes]
+        dropped = detect_outliers(self.detector, problem, [rows for _, rows in classes], shares, rng)
         seconds = fit_clock() - began
-        for name, rows in sides:
+        for name, rows in classes:
             if dropped[rows].all():
                 raise UsageError(
-                    f"filtered: {self.detector} calls all {len(rows)} {name} outliers; expected a point of each class to be "
-                    "left. Give share, the part of each class that is dropped."
+                    f"filtered: {self.detector} reports all {len(rows)} {name} as outliers; a point of each class must be left. "
+                    "Give share, the share of each class that is dropped."
                 )
-        told = {
+        info = {
             "detector": self.detector,
             "detector_seconds": seconds,
             "dropped": int(dropped.sum()),
-            **{f"dropped_{name}": int(dropped[rows].sum()) for name, rows in sides if len(sides) > 1},
+            **{f"dropped_{name}": int(dropped[rows].sum()) for name, rows in classes if len(classes) > 1},
         }
-        kept = np.flatnonzero(~dropped)
-        rest = _restricted(problem, kept)
-        oracle, coef = Oracle(self._oracle_for(type(rest))), np.zeros(problem.n)
-        for found in oracle.models(rest, self.name, gap=self.gap, rng=rng):
-            coef[kept] = found.dual_coef
-            intercept = found.intercept
-            if found.done and (stated := _with_outliers(problem)):
+        inliers, stated = np.flatnonzero(~dropped), _as_outlier_margin(problem)
+        inlier_problem: Problem = stated.inliers(inliers) if stated else problem.restrict(inliers)
+        oracle, coef = Oracle(self._oracle_for(type(inlier_problem))), np.zeros(problem.n)
+        for iterate in oracle.models(inlier_problem, self.name, gap=self.gap, rng=rng):
+            coef[inliers] = iterate.dual_coef
+            intercept = iterate.intercept
+            if iterate.done and stated:
                 intercept = stated.slab(problem.kernel.expand(coef)).intercept
-            yield replace(found, dual_coef=coef, intercept=intercept, info={**found.info, **told})
+            yield replace(iterate, dual_coef=coef, intercept=intercept, info={**iterate.info, **info})
 
-    def _oracle_for(self, left: type[Problem]) -> str:
-        return self.oracle or (_FOR_OTHERS if issubclass(left, CSVC) else _FOR_HULLS)
+    def _oracle_for(self, formulation: type[Problem]) -> str:
+        return self.oracle or (_SVC_ORACLE if issubclass(formulation, CSVC) else _HULL_ORACLE)
 
 
-def _formulation_left(problem: ProblemSummary) -> type[Problem]:
-    """Return the formulation of the problem that is left."""
+def _inlier_formulation(problem: ProblemSummary) -> type[Problem]:
+    """Return the formulation of the problem over the inliers."""
     if problem.formulation.name != "outlier-margin":
         return problem.formulation
     return PolytopeDistance if problem.settings.against == "origin" else HardMargin
 
 
-def _with_outliers(problem: Problem) -> Any:
-    """Return the problem if its formulation gives points up; else None."""
+def _as_outlier_margin(problem: Problem) -> Any:
+    """Return the problem if its formulation is outlier-margin; else None."""
     return problem if problem.name == "outlier-margin" else None
 
 
-def _sides(problem: Problem) -> list[tuple[str, Index]]:
-    """Return the points that are judged together: those of each class, or all against the origin."""
-    if (stated := _with_outliers(problem)) and stated.against_origin:
+def _classes(problem: Problem) -> list[tuple[str, Index]]:
+    """Return the name and the points of each class, or of all points together against the origin."""
+    if (stated := _as_outlier_margin(problem)) and stated.against_origin:
         return [("points", np.arange(problem.n))]
-    upper = problem.targets > 0
-    return [("positives", np.flatnonzero(upper)), ("negatives", np.flatnonzero(~upper))]
+    positive = problem.targets > 0
+    return [("positives", np.flatnonzero(positive)), ("negatives", np.flatnonzero(~positive))]
 
 
-def _given_up(problem: Problem, side: str) -> float | None:
-    """Return the share of a side that a model of the formulation may give up; None: it gives up none."""
-    if not _with_outliers(problem):
+def _outlier_share(problem: Problem, name: str) -> float | None:
+    """Return the share of outliers that the formulation allows in a class; None if it allows no outliers."""
+    if not _as_outlier_margin(problem):
         return None
-    own = {"positives": problem.settings.outliers_plus, "negatives": problem.settings.outliers_minus}.get(side)
-    return float((1.0 + problem.settings.delta) * (problem.settings.outliers if own is None else own))
+    share = {"positives": problem.settings.outliers_plus, "negatives": problem.settings.outliers_minus}.get(name)
+    return float((1.0 + problem.settings.delta) * (problem.settings.outliers if share is None else share))
 
 
-def _restricted(problem: Problem, kept: Index) -> Problem:
-    """Return the problem that is left over the points ``kept``."""
-    stated = _with_outliers(problem)
-    rest: Problem = stated.inliers(kept) if stated else problem.restrict(kept)
-    return rest
+# -- detectors: each returns how unusual the points are, and which of them exceed its threshold ------------------------
 
 
-# -- detectors: how unusual each point is, and which they would call outliers themselves ------------------------------
-
-
-def flagged(
-    detector: str, problem: Problem, sides: Sequence[Index], shares: Sequence[float | None], rng: np.random.Generator
+def detect_outliers(
+    detector: str, problem: Problem, classes: Sequence[Index], shares: Sequence[float | None], rng: np.random.Generator
 ) -> Mask:
-    """Return the points that a detector would drop, (n,).
+    """Return the points that a detector drops, (n,).
 
     Parameters
     ----------
-    sides : the points of each class, judged by themselves; against the origin all in one
-    shares : of each class, the share that is dropped, rounded down, and never all; None: what the detector itself calls
-        outliers
-    rng : where its own randomness comes from
+    classes : the points of each class, to which the detector is applied separately
+    shares : share of each class that is dropped, rounded down and never all points; None: by the detector's threshold
+    rng : source of the detector's seed
 
-    Those of a class with fewer than three points are not judged.
+    Classes with fewer than three points have no outliers.
     """
     points, seed = problem.kernel.points, int(rng.integers(2**31))
-    found = np.zeros(problem.n, dtype=bool)
+    outliers = np.zeros(problem.n, dtype=bool)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # on duplicates
-        for rows, share in zip(sides, shares, strict=True):
+        for rows, share in zip(classes, shares, strict=True):
             count = len(rows) if share is None else min(rounded_down(share * len(rows)), len(rows) - 1)
-            if len(rows) < _FEWEST or count == 0:
+            if len(rows) < _MIN_CLASS_SIZE or count == 0:
                 continue
-            unusual, verdict = _DETECTORS[detector](points[rows], seed)
-            chosen = np.flatnonzero(verdict) if share is None else np.argsort(-unusual, kind="stable")[:count]
-            found[rows[chosen]] = True
-    return found
+            unusualness, above = _DETECTORS[detector](points[rows], seed)
+            chosen = np.flatnonzero(above) if share is None else np.argsort(-unusualness, kind="stable")[:count]
+            outliers[rows[chosen]] = True
+    return outliers
 
 
-def _isolated(x: Any, seed: int) -> tuple[Vector, Mask]:
+def _isolation_forest(x: Any, seed: int) -> tuple[Vector, Mask]:
     from sklearn.ensemble import IsolationForest
 
     forest = IsolationForest(random_state=seed).fit(x)
@@ -192,11 +184,11 @@ def _isolated(x: Any, seed: int) -> tuple[Vector, Mask]:
     return -scores, scores < forest.offset_
 
 
-def _local(x: Any, _seed: int) -> tuple[Vector, Mask]:
+def _local_outlier_factor(x: Any, _seed: int) -> tuple[Vector, Mask]:
     from sklearn.neighbors import LocalOutlierFactor
 
-    found = LocalOutlierFactor(n_neighbors=min(_NEIGHBOURS, x.shape[0] - 1)).fit(x)
-    return -found.negative_outlier_factor_, found.negative_outlier_factor_ < found.offset_
+    model = LocalOutlierFactor(n_neighbors=min(_NEIGHBOURS, x.shape[0] - 1)).fit(x)
+    return -model.negative_outlier_factor_, model.negative_outlier_factor_ < model.offset_
 
 
-_DETECTORS = {"isolation-forest": _isolated, "local-outlier": _local}
+_DETECTORS = {"isolation-forest": _isolation_forest, "local-outlier": _local_outlier_factor}

@@ -1,16 +1,16 @@
-"""The hinge problem without a bias as its box changes: its exact solution, followed from breakpoint to breakpoint.
+"""Parametric solution of the hinge problem without a bias while its box changes, exact from breakpoint to breakpoint.
 
     max_a  sum_i a_i - 1/2 a' Q a    s.t.  0 <= a <= high(tau),  high = start + tau change,  tau from 0 to 1
 
-with Q_ij = y_i y_j K_ij and z = Q a, so that a_i = 0 where z_i > 1, a_i = high_i where z_i < 1, and the free points are at
-z_i = 1. While nobody changes sets, a and z are linear in tau: one factorisation of the free points' matrix gives both lines.
-Each piece is computed anew from its sets, so that nothing adds up from piece to piece but rounding of the sum over the
-points at their bound. A point whose row depends on those of the free ones would make their matrix singular: it stays where
-it is, at z = 1, until a free point leaves. Where many points reach z = 1 at once, as on a grid, they may change sets in turn
-for ever: then their 1 is replaced by a ``knot`` next to it, for the rest of the way, and counted in ``moved_apart``.
+with Q_ij = y_i y_j K_ij and z = Q a, so that a_i = 0 where z_i > 1, a_i = high_i where z_i < 1, and z_i = 1 at the free points.
+While no point changes sets, a and z are linear in tau, and one factorisation of the free points' matrix gives both lines. Each
+piece is computed from its sets, so that only the rounding of the sum over the points at their bound accumulates. A point whose
+row is a linear combination of the free points' rows would make their matrix singular: it stays in its set at z = 1 until a free
+point leaves. If many points reach z = 1 at once, as on a grid, they may change sets in turn without end: for these points 1 is
+then replaced by a ``knot`` close to 1, permanently, and ``moved_apart`` counts these changes.
 
 Source: the active-set pieces of Hastie, Rosset, Tibshirani, Zhu, The Entire Regularization Path for the Support Vector
-Machine, JMLR 5 (2004), for a box of which any part may move.
+Machine, JMLR 5 (2004), here for a box of which any part may move.
 """
 
 from __future__ import annotations
@@ -24,42 +24,50 @@ from harness import KernelOracle
 from harness.support.arrays import Block, Mask, Vector
 
 LOW, HIGH, FREE = 0, 1, 2
-# its multiples' fractions are spread evenly: different for all points, the same in each run
-_GOLDEN = 0.6180339887498949
-_APART = 1e-11  # in units of f: how far points that stand in each other's way are moved apart
-_NEAR = 1e-9  # in units of f: those that are moved
-_MOST_APART = 50  # times
-_DEPENDENT = 1e-11  # of k(x, x): what is left of it beside the free points' span, below which there is nothing left
-# of the largest k(x, x): added to a diagonal until it can be factorised
-_LIFTS = 0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11
-_STANDING = 1e-14  # a step of tau below is none
-_MOST_PIECES = 100  # times n, on the way to one box: some times n are usual
-_MOST_STANDING = 5  # times n: steps of no length after which it does not get away
+_GOLDEN = (
+    0.6180339887498949  # golden ratio minus 1; the fractional parts of its multiples are distinct and spread evenly
+)
+_KNOT_DISTANCE = 1e-11  # distance of a knot from z, in units of f
+_KNOT_RANGE = 1e-9  # distance of z from 1, in units of f, up to which a point gets another knot
+_MAX_MOVED_APART = 50  # largest number of times that knots change
+_DEPENDENT = 1e-11  # squared distance from the span of the free points, over k(x, x), that counts as 0
+_LIFTS = (
+    0.0,
+    1e-15,
+    1e-14,
+    1e-13,
+    1e-12,
+    1e-11,
+)  # terms added to a diagonal, over max k(x, x), until it can be factorised
+_MIN_STEP = 1e-14  # step of tau that counts as one
+_MAX_PIECES = 100  # largest number of changes of sets until a box is reached, over n; a few are usual
+_MAX_EMPTY_STEPS = 5  # steps of length 0 in a row until knots change, over n
 
 
 class Stalled(Exception):
-    """Points change sets back and forth, and tau does not move."""
+    """Points change sets in turn while tau does not increase."""
 
 
 class Follower:
-    """The solution now, and the sets that it follows from.
+    """The current solution and the sets of points that define it.
 
-    a, z, high : (n,); at : (n,), LOW, HIGH or FREE
-    knot : (n,), the z of a free point: 1, or next to it
-    pieces : changes of sets so far
+    a, z, high : (n,)
+    at : (n,), LOW, HIGH or FREE
+    knot : (n,), the z at which a point is free: 1, or close to 1
+    pieces : number of changes of sets so far
     """
 
     def __init__(self, kernel: KernelOracle, targets: Vector) -> None:
         import scipy.linalg
 
-        self.linalg: Any = scipy.linalg  # loaded by now, so that its threads can be limited
+        self.linalg: Any = scipy.linalg  # imported before the caller limits its threads
         self.kernel, self.y, n = kernel, targets, kernel.n
         self.a, self.z, self.high = np.zeros(n), np.zeros(n), np.zeros(n)
         self.at = np.full(n, LOW, dtype=np.int8)
         self.knot, self.moved_apart = np.ones(n), 0
         self.tied: Mask = np.zeros(n, dtype=bool)
         self.free: list[int] = []
-        self.rows = np.empty((8, n))  # of Q, those of the free points in their order
+        self.rows = np.empty((8, n))  # rows of Q of the free points, in the order of ``free``
         self.pieces = 0
         self.crossed: int | None = None
         self.tau = 0.0
@@ -72,91 +80,91 @@ class Follower:
     def follow(
         self, target: Vector, below: Mask | None = None, least: float = -np.inf, most: float = np.inf
     ) -> Iterator[float]:
-        """Move the box to ``target``, (n,); yields tau after each change of sets.
+        """Move the box to ``target``, (n,), and yield tau after each change of sets.
 
         Parameters
         ----------
-        below : (n,) bool; where given, end as well where the z of one of these points rises to ``most``, or that of another
-            falls to ``least``: the point is ``crossed`` then, which is else None
+        below : (n,) bool; if given, the path also ends where z of one of these points rises to ``most`` or z of another
+            point falls to ``least``. ``crossed`` is then that point, else None
 
         Raises
         ------
-        Stalled : the sets go round in a circle.
+        Stalled : the sets repeat in a cycle.
         """
         start, change = self.high, target - self.high
         self._open(start, target)
-        base, slope = self._summed(start), self._summed(change)
-        self.tau, self.crossed, standing = 0.0, None, 0
-        until = self.pieces + _MOST_PIECES * (len(self.a) + 1)
+        base, slope = self._sum_at_bound(start), self._sum_at_bound(change)
+        self.tau, self.crossed, empty_steps = 0.0, None, 0
+        max_pieces = self.pieces + _MAX_PIECES * (len(self.a) + 1)
         while True:
             p, q, u, v = self._lines(base, slope)
             tau, i, side = self._next(start, change, p, q, u, v)
             crossing, j = (np.inf, -1) if below is None else _crossing(u, v, below, least, most)
             crossing = max(crossing, self.tau)
             ended = min(tau, crossing) >= 1.0
-            standing = standing + 1 if min(tau, crossing) <= self.tau + _STANDING else 0
+            empty_steps = empty_steps + 1 if min(tau, crossing) <= self.tau + _MIN_STEP else 0
             self.tau = max(self.tau, min(tau, crossing, 1.0))
             self.high = target if self.tau == 1.0 else start + self.tau * change
             self._place(p, q, u, v)
             if ended or crossing <= tau:
                 self.crossed = None if ended else j
                 return
-            if self.pieces > until:
-                raise Stalled(f"the box is not reached after {_MOST_PIECES} changes of sets for each point")
-            if standing > _MOST_STANDING * len(self.a):
+            if self.pieces > max_pieces:
+                raise Stalled(f"the box is not reached after {_MAX_PIECES} changes of sets for each point")
+            if empty_steps > _MAX_EMPTY_STEPS * len(self.a):
                 self._move_apart()
-                standing = 0
+                empty_steps = 0
                 continue
             self._change(i, side, start, change, base, slope)
             yield self.tau
 
     def _move_apart(self) -> None:
-        """Give the points that are about to get free knots of their own."""
-        if self.moved_apart == _MOST_APART:
-            raise Stalled("points change sets in turn and nothing moves")
+        """Give different knots to the points that are about to become free."""
+        if self.moved_apart == _MAX_MOVED_APART:
+            raise Stalled("points change sets in turn and tau does not increase")
         self.moved_apart += 1
-        far = _APART * (1.0 + (np.arange(1, len(self.a) + 1) * self.moved_apart * _GOLDEN) % 1.0)
-        near = (np.abs(self.z - self.knot) <= _NEAR) & (self.at != FREE)
-        self.knot = np.where(near, self.z + np.where(self.at == HIGH, far, -far), self.knot)
+        distance = _KNOT_DISTANCE * (1.0 + (np.arange(1, len(self.a) + 1) * self.moved_apart * _GOLDEN) % 1.0)
+        near = (np.abs(self.z - self.knot) <= _KNOT_RANGE) & (self.at != FREE)
+        self.knot = np.where(near, self.z + np.where(self.at == HIGH, distance, -distance), self.knot)
 
     def _open(self, start: Vector, target: Vector) -> None:
-        """Put the points whose box opens or is closed into their sets."""
+        """Put the points whose box has or gets width 0, or gets a positive width, into their sets."""
         closed, opens = (start == 0.0) & (target == 0.0), (start == 0.0) & (target > 0.0)
         for i in np.flatnonzero(closed & (self.at == FREE)):
             self._leave(int(i))
         self.at[closed] = LOW
         self.at[opens & (self.z < self.knot) & (self.at != FREE)] = HIGH
-        self.shut = closed
+        self.closed = closed
 
-    def _summed(self, bounds: Vector) -> Vector:
-        """Return Q times the ``bounds`` of the points that are at them, (n,)."""
+    def _sum_at_bound(self, bounds: Vector) -> Vector:
+        """Return Q times ``bounds`` at the points in HIGH, else 0, (n,)."""
         weights = np.where(self.at == HIGH, bounds, 0.0)
         return np.asarray(self.y * self.kernel.expand(self.y * weights))
 
     def _lines(self, base: Vector, slope: Vector) -> tuple[Vector, Vector, Vector, Vector]:
-        """Return p, q, (m,), and u, v, (n,): the free a = p + tau q, and z = u + tau v."""
+        """Return p, q, (m,), and u, v, (n,), with a = p + tau q at the free points and z = u + tau v."""
         m = len(self.free)
         if m == 0:
             return np.empty(0), np.empty(0), base, slope
         rows, free = self.rows[:m], np.array(self.free)
-        sides = np.column_stack([self.knot[free] - base[free], -slope[free]])
-        solved = self.linalg.cho_solve((self._half(rows[:, free]), True), sides, check_finite=False)
-        both = rows.T @ solved
-        return solved[:, 0], solved[:, 1], base + both[:, 0], slope + both[:, 1]
+        right_sides = np.column_stack([self.knot[free] - base[free], -slope[free]])
+        solution = self.linalg.cho_solve((self._factorise(rows[:, free]), True), right_sides, check_finite=False)
+        change = rows.T @ solution
+        return solution[:, 0], solution[:, 1], base + change[:, 0], slope + change[:, 1]
 
     def _next(
         self, start: Vector, change: Vector, p: Vector, q: Vector, u: Vector, v: Vector
     ) -> tuple[float, int, int]:
-        """Return where the next point leaves its set, the point, and the set that it goes to."""
+        """Return tau at which the next point leaves its set, the point, and the set that it goes to."""
         when, where = np.full(len(u), np.inf), np.where(self.at == FREE, LOW, FREE)
         with np.errstate(divide="ignore", invalid="ignore"):
-            wrong = np.where(self.at == LOW, v < 0.0, v > 0.0) & (self.at != FREE) & ~self.tied & ~self.shut
-            when[wrong] = ((self.knot - u) / v)[wrong]
+            approaching = np.where(self.at == LOW, v < 0.0, v > 0.0) & (self.at != FREE) & ~self.tied & ~self.closed
+            when[approaching] = ((self.knot - u) / v)[approaching]
             if len(p):
                 free = np.array(self.free)
                 down = np.where(q < 0.0, -p / q, np.inf)
-                apart = q - change[free]
-                up = np.where(apart > 0.0, (start[free] - p) / apart, np.inf)
+                rise = q - change[free]
+                up = np.where(rise > 0.0, (start[free] - p) / rise, np.inf)
                 when[free], where[free] = np.minimum(down, up), np.where(up < down, HIGH, LOW)
         i = int(np.argmin(np.maximum(when, self.tau)))
         return max(float(when[i]), self.tau), i, int(where[i])
@@ -168,7 +176,7 @@ class Follower:
         self.z = u + self.tau * v
 
     def _change(self, i: int, side: int, start: Vector, change: Vector, base: Vector, slope: Vector) -> None:
-        """Let point i change to the set ``side``; ``base`` and ``slope`` follow."""
+        """Move point i to the set ``side`` and update ``base`` and ``slope`` in place."""
         self.pieces += 1
         if side == FREE:
             row = np.asarray(self.y[i] * self.y * self.kernel.row(i), dtype=np.float64)
@@ -188,20 +196,21 @@ class Follower:
             slope += change[i] * row
 
     def _depends(self, i: int, row: Vector) -> bool:
-        """Return whether the point is a combination of the free ones, as far as rounding lets one tell."""
+        """Return whether point i is a linear combination of the free points, up to rounding."""
         m = len(self.free)
         if m == 0:
             return not row[i] > 0.0
         free = np.array(self.free)
-        half = self._half(self.rows[:m][:, free])
-        part = self.linalg.solve_triangular(half, row[free], lower=True, check_finite=False)
-        return bool(row[i] - part @ part <= _DEPENDENT * max(row[i], float(np.diagonal(half).max()) ** 2))
+        factor = self._factorise(self.rows[:m][:, free])
+        projection = self.linalg.solve_triangular(factor, row[free], lower=True, check_finite=False)
+        distance = row[i] - projection @ projection  # squared
+        return bool(distance <= _DEPENDENT * max(row[i], float(np.diagonal(factor).max()) ** 2))
 
-    def _half(self, matrix: Block) -> Block:
+    def _factorise(self, matrix: Block) -> Block:
         """Return the lower Cholesky factor of the free points' matrix.
 
-        Of points that depend on each other but for the last digits, as those of one class in few dimensions do, rounding
-        may leave a matrix that is not positive definite: it is lifted by as little as helps.
+        If the points are nearly linearly dependent, as in few dimensions, the rounded matrix may not be positive definite:
+        the smallest of ``_LIFTS`` that makes it so is then added to its diagonal.
         """
         largest = float(np.diagonal(matrix).max())
         for lift in _LIFTS:
@@ -221,7 +230,7 @@ class Follower:
         self.at[i] = FREE
 
     def _leave(self, i: int) -> None:
-        """Take point i out of the free ones; the last one takes its place."""
+        """Remove point i from the free points; the last of them takes its place."""
         place, last = self.free.index(i), self.free.pop()
         if last != i:
             self.free[place] = last
@@ -231,7 +240,7 @@ class Follower:
 
 
 def _crossing(u: Vector, v: Vector, below: Mask, least: float, most: float) -> tuple[float, int]:
-    """Return where the first z = u + tau v reaches ``most`` from ``below``, (n,) bool, or ``least`` from above; and whose."""
+    """Return the first tau at which z = u + tau v of a point in ``below`` reaches ``most`` or another ``least``; and the point."""
     with np.errstate(divide="ignore", invalid="ignore"):
         rising, falling = np.where(v > 0.0, (most - u) / v, np.inf), np.where(v < 0.0, (least - u) / v, np.inf)
     when = np.where(below, rising, falling)

@@ -1,4 +1,4 @@
-"""``outlier-path``: from the hinge to the ramp loss by homotopy, each point of the path a conditional optimum.
+"""Solver ``outlier-path``: a homotopy from the hinge to the ramp loss, each point of whose path is a conditional optimum.
 
 Points are partitioned into inliers (y f >= s) and outliers (y f < s). For a partition
 
@@ -6,21 +6,21 @@ Points are partitioned into inliers (y f >= s) and outliers (y f < s). For a par
            + sum_outliers C_i (theta H_i + (1 - theta) (1 - s))
     with H_i = max(0, 1 - y_i f_i)
 
-is convex, and the loss of either kind is the larger one on the other's side: the loss of the path is the least over all
-partitions. Its dual is the hinge's with an outlier's coefficient in [0, theta C_i]: at y f < s < 1 that is at its bound.
+is convex. The loss of the path is its minimum over all partitions. The dual is that of the hinge loss with the coefficient of
+an outlier in [0, theta C_i]; as y f < s < 1, that coefficient is at its upper bound.
 
-* ``path=theta``: theta from 1, the hinge, to 0, the ramp. Between breakpoints, where a point changes between y f > 1, = 1
-  and < 1, the solution is linear in theta. Where a point reaches y f = s, the solution of the partition is no local optimum
-  (the loss is concave there): the point changes sides and the other partition's problem is solved, by moving the bounds of
-  who changed to where they belong, and anew while others change sides; the objective falls with each, so that ends.
-* ``path=s``: theta = 0, and s from below all y f to the problem's. The solution stays until s reaches the least y f of the
-  inliers, and is then re-optimised in the same way.
+* ``path=theta``: theta decreases from 1, the hinge loss, to 0, the ramp loss. Between breakpoints, where a point changes between
+  y f > 1, = 1 and < 1, the solution is linear in theta. If a point reaches y f = s, the solution of the partition is no local
+  optimum, as the loss is concave there: the point changes sides, and the problem of the new partition is solved by moving the
+  bounds of the points that changed. This repeats while points change sides; as the objective falls each time, it ends.
+* ``path=s``: theta = 0, and s increases from below all y f to the problem's s. The solution does not change until s reaches the
+  least y f of the inliers, and is then re-optimised in the same way.
 
-The end has nobody at y f = s and solves its partition's problem: it is a stationary point of ramp-svc.
+At the end no point is at y f = s and the solution is that of its partition: it is a stationary point of ramp-svc.
 
 Source: Suzumura, Ogawa, Sugiyama, Takeuchi, Outlier Path: A Homotopy Algorithm for Robust SVM, ICML 2014, here without a
-bias. Differs in: re-optimising follows the change of the bounds, and is not kept within the partition's polytope, which
-is searched no further than until nobody changes sides.
+bias. This code differs in one point: re-optimisation follows the change of the bounds until no point changes sides, and may
+leave the polytope of the partition.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ from harness.support.arrays import Mask
 from harness_robust.parametric import Follower, Stalled
 from harness_robust.ramp import RampSVC
 
-_BEYOND = 1e-10  # in units of f: so far beyond s a point has changed sides; nearer, it is at s and stays on its own
-_MOST = 50  # times n re-optimisations: about one for each outlier is usual
-_AT_THE_BEND = 1e-8  # in units of f: nearer to s at the end, the other side is tried
-_FEW = 6  # such points: of more, as many ways to put them are drawn as these have
-_FALLS = 1e-11  # of the objective: less is rounding
+_CROSSING = 1e-10  # distance beyond s, in units of f, at which a point changes sides
+_MAX_REOPTIMISED = 50  # largest number of re-optimisations, over n; about one for each outlier is usual
+_AT_S = 1e-8  # distance from s at the end, in units of f, within which both sides of a point are tried
+_MAX_ENUMERATED = 6  # number of points at s up to which all partitions are tried; of more points, as many random ones
+_MIN_FALL = 1e-11  # decrease of the objective, relative, that is not rounding
 
 
 @dataclass(frozen=True)
 class OutlierPath(Solver):
     """The outlier path from the hinge solution to a stationary point of the ramp loss, exact to rounding.
 
-    Take it where labels are wrong and a stationary point exact to rounding is wanted. Paper: Suzumura, Ogawa,
+    Use it for data with wrong labels if you need a stationary point that is exact to rounding. Paper: Suzumura, Ogawa,
     Sugiyama and Takeuchi 2014.
 
-    A step is a breakpoint or a re-optimisation. ``info``: kind (hinge: on the way from w = 0 to the hinge solution, along
+    A step is a breakpoint or a re-optimisation. ``info``: kind (hinge: on the path from w = 0 to the hinge solution, along
     C; breakpoint; reoptimised), theta and s of the loss, objective (of that loss), outliers, free (points at y f = 1),
-    breakpoints and reoptimised so far, moved_apart (times that points which stood in each other's way were moved apart, by
+    breakpoints and reoptimised so far, moved_apart (number of times that points which change sets in turn were moved apart, by
     1e-11 in units of f; 0: the path is exact to rounding). Each free point costs a kernel row, n values, and each breakpoint
     the factorisation of the free points' matrix.
     """
@@ -63,154 +63,155 @@ class OutlierPath(Solver):
     solves: ClassVar[tuple[type[Problem], ...]] = (RampSVC,)
     exact = False  # a stationary point, not the minimum
 
-    path: Literal["theta", "s"] = parameter("theta", "what moves: the slope of the loss below s, or s")
+    path: Literal["theta", "s"] = parameter(
+        "theta", "parameter of the path: theta, the slope of the loss below s, or s"
+    )
     max_points: int = parameter(5000, "skip larger problems: each of about n breakpoints costs (free points)^3", ge=1)
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        """Yield at each breakpoint and re-optimised point."""
+        """Yield an iterate at each breakpoint and after each re-optimisation."""
         from threadpoolctl import threadpool_limits
 
-        walk = _Walk(cast("RampSVC", problem), rng)
-        # a factorisation is short: threads beyond the run's would spend it waking each other
+        run = _Run(cast("RampSVC", problem), rng)
+        # factorisations are small: with more threads, waking them would take most of the time
         with threadpool_limits(problem.kernel.threads, user_api="blas"):
             try:
-                yield from walk.to_the_hinge()
-                yield from walk.along_theta() if self.path == "theta" else walk.along_s()
-                yield from walk.off_the_bend()
+                yield from run.reach_hinge()
+                yield from run.follow_theta() if self.path == "theta" else run.follow_s()
+                yield from run.leave_bend()
             except Stalled as stalled:
-                yield walk.iterate(stopped=f"stalled: at theta={walk.theta:.9g} and s={walk.s:.9g} {stalled}")
+                yield run.iterate(stopped=f"stalled: at theta={run.theta:.9g} and s={run.s:.9g} {stalled}")
                 return
-            yield walk.iterate(done=True)
+            yield run.iterate(done=True)
 
 
-class _Walk:
-    """One run: the solution (``now``), the loss (theta, s) and the partition (``outliers``, (n,) bool)."""
+class _Run:
+    """State of a run: the solution, the loss (theta, s) and the partition (``outliers``, (n,) bool)."""
 
     def __init__(self, problem: RampSVC, rng: np.random.Generator) -> None:
         self.problem, self.price, self.rng = problem, problem.upper, rng
-        self.now = Follower(problem.kernel, problem.targets)
+        self.solution = Follower(problem.kernel, problem.targets)
         self.outliers: Mask = np.zeros(problem.n, dtype=bool)
         self.theta, self.s = 1.0, -np.inf
         self.breakpoints = self.reoptimised = self.steps = 0
         self.kind = "hinge"
 
-    def to_the_hinge(self) -> Iterator[Iterate]:
-        """Follow the solution from w = 0 at C = 0 to the hinge's."""
-        for _ in self.now.follow(np.array(self.price)):
+    def reach_hinge(self) -> Iterator[Iterate]:
+        """Follow the solution from w = 0 at C = 0 to the hinge solution."""
+        for _ in self.solution.follow(np.array(self.price)):
             self.steps += 1
             yield self.iterate()
         self.steps += 1
 
-    def along_theta(self) -> Iterator[Iterate]:
-        """Let theta fall to 0."""
+    def follow_theta(self) -> Iterator[Iterate]:
+        """Follow the solution while theta decreases to 0."""
         self.s = self.problem.s
-        self.outliers = self.now.z < self.s
+        self.outliers = self.solution.z < self.s
         while self.theta > 0.0:
             first = self.theta
-            ahead = np.where(self.outliers, 0.0, self.price)
-            for tau in self.now.follow(ahead, self.outliers, self.s - _BEYOND, self.s + _BEYOND):
+            ramp_box = np.where(self.outliers, 0.0, self.price)
+            for tau in self.solution.follow(ramp_box, self.outliers, self.s - _CROSSING, self.s + _CROSSING):
                 self.theta = first * (1.0 - tau)
-                yield self._broken()
-            crossed = self.now.crossed
+                yield self._breakpoint()
+            crossed = self.solution.crossed
             if crossed is None:
                 self.theta = 0.0
                 return
-            self.theta = first * (1.0 - self.now.tau)
-            yield self._broken()
+            self.theta = first * (1.0 - self.solution.tau)
+            yield self._breakpoint()
             self.outliers[crossed] = ~self.outliers[crossed]
             yield from self._reoptimise()
 
-    def along_s(self) -> Iterator[Iterate]:
-        """Let s rise from below all y f to the problem's."""
+    def follow_s(self) -> Iterator[Iterate]:
+        """Follow the solution while s increases from below all y f to the problem's s."""
         self.theta = 0.0
         while True:
-            margins = np.where(self.outliers, np.inf, self.now.z)
+            margins = np.where(self.outliers, np.inf, self.solution.z)
             i = int(np.argmin(margins))
             if margins[i] >= self.problem.s:
                 self.s = self.problem.s
                 return
             self.s = float(margins[i])
-            yield self._broken()
+            yield self._breakpoint()
             self.outliers[i] = True
             yield from self._reoptimise()
 
-    def off_the_bend(self) -> Iterator[Iterate]:
-        """Try other sides for points that ended at y f = s, while the objective falls: all ways to put a few of them.
+    def leave_bend(self) -> Iterator[Iterate]:
+        """Re-optimise with other partitions of the points at y f = s while the objective falls.
 
-        Of data drawn at random there are none. The solution must be optimal whichever side they are counted to.
+        A stationary point is optimal for every partition of these points. Random data usually has no such points.
         """
         while True:
             before = self._objective()
-            for outliers in self._other_sides():
+            for outliers in self._other_partitions():
                 self.outliers = outliers
                 yield from self._reoptimise()
-                if self._objective() < before - _FALLS * max(1.0, before):
+                if self._objective() < before - _MIN_FALL * max(1.0, before):
                     break
             else:
                 return
 
-    def _other_sides(self) -> list[Mask]:
-        """Return the partitions that put the points at s otherwise: all if they are few, else some."""
-        at = np.flatnonzero(np.abs(self.now.z - self.s) <= _AT_THE_BEND)
+    def _other_partitions(self) -> list[Mask]:
+        """Return the partitions that differ only in the points at s: all if these are few, else some."""
+        at = np.flatnonzero(np.abs(self.solution.z - self.s) <= _AT_S)
         if len(at) == 0:
             return []
-        ways = [np.array(way) for way in itertools.product((False, True), repeat=min(len(at), _FEW))]
-        if len(at) > _FEW:
-            now, drawn = self.outliers[at], self.rng.random((len(ways), len(at))) < 0.5
-            ways = [now ^ one for one in np.eye(len(at), dtype=bool)] + [now | True, now & False, *drawn]
-        found = [self.problem.outliers(self.problem.kernel.expand(self.now.coef))]  # as the certificate has it
-        for way in ways:
+        sides = [np.array(side) for side in itertools.product((False, True), repeat=min(len(at), _MAX_ENUMERATED))]
+        if len(at) > _MAX_ENUMERATED:
+            current, drawn = self.outliers[at], self.rng.random((len(sides), len(at))) < 0.5
+            sides = [current ^ one for one in np.eye(len(at), dtype=bool)] + [current | True, current & False, *drawn]
+        partitions = [self.problem.outliers(self.problem.kernel.expand(self.solution.coef))]  # the certificate's
+        for side in sides:
             outliers = self.outliers.copy()
-            outliers[at] = way
-            found.append(outliers)
-        return [outliers for outliers in found if (outliers != self.outliers).any()]
+            outliers[at] = side
+            partitions.append(outliers)
+        return [outliers for outliers in partitions if (outliers != self.outliers).any()]
 
     def _reoptimise(self) -> Iterator[Iterate]:
-        """Solve the partition's problem, and that of the partition it leads to, until that is the same."""
-        seen = set()
-        while self.outliers.tobytes() not in seen:
-            seen.add(self.outliers.tobytes())
+        """Solve the problem of the partition, and of the partition that its solution defines, until that is the same."""
+        visited = set()
+        while self.outliers.tobytes() not in visited:
+            visited.add(self.outliers.tobytes())
             solved = self.outliers
-            for _ in self.now.follow(np.where(self.outliers, self.theta * self.price, self.price)):
+            for _ in self.solution.follow(np.where(self.outliers, self.theta * self.price, self.price)):
                 pass
-            self.outliers = self.now.z < np.where(solved, self.s + _BEYOND, self.s - _BEYOND)
-        if (
-            self.outliers != solved
-        ).any():  # the objective falls from one to the next: but for rounding none comes again
-            raise Stalled(f"{len(seen):,} partitions came one after the other, and then one of them again")
+            self.outliers = self.solution.z < np.where(solved, self.s + _CROSSING, self.s - _CROSSING)
+        # the objective falls from one partition to the next, so only rounding can repeat one
+        if (self.outliers != solved).any():
+            raise Stalled(f"re-optimisation repeated one of {len(visited):,} partitions")
         self.kind = "reoptimised"
         self.reoptimised += 1
-        if self.reoptimised > _MOST * self.problem.n:
-            raise Stalled(f"points have crossed s {_MOST} times as often as there are points")
+        if self.reoptimised > _MAX_REOPTIMISED * self.problem.n:
+            raise Stalled(f"the solution was re-optimised more than {_MAX_REOPTIMISED} times for each point")
         self.steps += 1
         yield self.iterate()
 
-    def _broken(self) -> Iterate:
+    def _breakpoint(self) -> Iterate:
         self.kind = "breakpoint"
         self.breakpoints += 1
         self.steps += 1
         return self.iterate()
 
     def _objective(self) -> float:
-        """Return the objective of the loss of theta and s."""
-        now = self.now
-        hinge = np.maximum(0.0, 1.0 - now.z)
-        beyond = self.theta * hinge + (1.0 - self.theta) * (1.0 - self.s) if np.isfinite(self.s) else np.inf
-        return float(0.5 * now.a @ now.z + self.price @ np.minimum(hinge, beyond))
+        """Return the objective with the loss of the current theta and s."""
+        a, z = self.solution.a, self.solution.z
+        hinge = np.maximum(0.0, 1.0 - z)
+        outlier_loss = self.theta * hinge + (1.0 - self.theta) * (1.0 - self.s) if np.isfinite(self.s) else np.inf
+        return float(0.5 * a @ z + self.price @ np.minimum(hinge, outlier_loss))
 
     def iterate(self, *, done: bool = False, stopped: str = "") -> Iterate:
-        """Return the solution of now with the walk's figures."""
+        """Return the current solution with the figures of the run."""
         info: dict[str, Any] = {
             "kind": self.kind,
             "theta": self.theta,
             "s": self.s,
             "objective": self._objective(),
             "outliers": int(np.count_nonzero(self.outliers)),
-            "free": len(self.now.free),
+            "free": len(self.solution.free),
             "breakpoints": self.breakpoints,
             "reoptimised": self.reoptimised,
-            "moved_apart": self.now.moved_apart,
+            "moved_apart": self.solution.moved_apart,
         }
         if stopped:
             info["stopped"] = stopped
-        return Iterate(dual_coef=self.now.coef, done=done, step=self.steps, info=info)
+        return Iterate(dual_coef=self.solution.coef, done=done, step=self.steps, info=info)

@@ -1,15 +1,15 @@
-"""ramp-svc: the SVM with the ramp loss and no bias, and the convex problem that stands for it at one model.
+"""Formulation ramp-svc: the SVM with the ramp loss and no bias, and its convex majorant at a model.
 
     min_w  J_s(w) = 1/2 |w|^2 + sum_i C_i R_s(y_i f_i),    R_s = H_1 - H_s,  H_t(z) = max(0, t - z),  s < 1
 
-The loss of a point is at most C_i (1 - s), however wrong it is. J_s is not convex and has no dual. Its concave part
-is replaced by its tangent at a model f: beta_i = C_i where y_i f_i < s, else 0. What is left lies above J_s, touches
-it at f, and is convex (one step of the concave-convex procedure, CCCP):
+The loss of a point is at most C_i (1 - s). J_s is not convex and has no dual. If its concave part is replaced by the tangent at
+a model f, with beta_i = C_i where y_i f_i < s and else 0, the result is convex, an upper bound of J_s and equal to J_s at f.
+Its minimisation is one step of the concave-convex procedure (CCCP):
 
     max_a  sum_i y_i a_i - 1/2 a' K a + (1 - s) sum_i beta_i    s.t.  0 <= y_i a_i + beta_i <= C_i
 
 Source: Ertekin, Bottou, Giles, Ignorance is Bliss: Non-Convex Online Support Vector Machines, section 5.1, (16)-(18),
-which leaves out the constant. No bias, as that paper's solvers have none.
+which omits the constant. There is no bias, as in that paper's solvers.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from harness.support.arrays import Mask, Vector
     from harness.testing import Case
 
-_RESOLVED = 1e-6  # relative gap that is asked for where the convex problem is solved anew
-_MOVED = 0.25  # of the points are moved in solving anew
-_RESOLVABLE = 100_000  # points; beyond, the certificate makes do with the model's own coefficients
+_CONVEX_GAP = 1e-6  # relative gap to which a certificate solves the convex problem
+_CHANGED_SHARE = 0.25  # assumed share of the points whose coefficients that solution changes
+_MAX_SOLVED_POINTS = 100_000  # points; for larger problems a certificate uses the coefficients of the model
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class RampSVCParameters(CSVCParameters):
 
     formulation = "ramp-svc"
 
-    s: float = parameter(-1.0, "the loss is flat below y f = s; minus infinity would be the hinge loss", lt=1)
+    s: float = parameter(-1.0, "value of y f below which the loss is constant; minus infinity is the hinge loss", lt=1)
 
 
 class RampSVC(Problem):
-    """The SVM with the ramp loss. ``hinge`` is the same problem with the hinge loss; its ``upper`` holds C_i, (n,)."""
+    """The SVM with the ramp loss. ``hinge`` is the same problem with the hinge loss; its ``upper`` is C_i, (n,)."""
 
     name = "ramp-svc"
     checks_zero_norm = False
@@ -58,7 +58,7 @@ class RampSVC(Problem):
     )
     per_point = ("upper",)
     C = setting("C", "The common price C before class weights.")
-    s = setting("s", "Where the loss becomes flat, in units of y f.")
+    s = setting("s", "Value of y f below which the loss is constant.")
 
     @classmethod
     def zoo(cls) -> list[Case]:
@@ -81,7 +81,7 @@ class RampSVC(Problem):
         return self.hinge.upper
 
     def feasibility_violation(self, dual_coef: Vector) -> float:
-        """How far coefficients leave [-C_i, C_i]: beyond, they are feasible for no choice of beta_i in {0, C_i}."""
+        """Return the largest distance of a coefficient to [-C_i, C_i], outside of which no beta_i makes it feasible."""
         return max(float(np.max(np.abs(dual_coef) - self.upper)), 0.0) / float(self.upper.max())
 
     def objective(self, dual_coef: Vector, scores: Vector) -> float:
@@ -91,34 +91,34 @@ class RampSVC(Problem):
 
     def primal_of(self, squared: Bounded, scores: Bounded, intercept: float = 0.0) -> Bounded:
         flat = Bounded.exact(1.0) - self.s
-        ramp = (1.0 - (scores + intercept) * self.targets).of_rising(lambda each: np.clip(each, 0.0, flat.value))
+        ramp = (1.0 - (scores + intercept) * self.targets).of_rising(lambda hinge: np.clip(hinge, 0.0, flat.value))
         return squared * 0.5 + Bounded(ramp.value, ramp.error + flat.error).dot(self.upper)
 
     def outliers(self, scores: Vector) -> Mask:
-        """Return which points have y f < s, and so beta = C (eq. 17), (n,)."""
+        """Return the points with y f < s, whose beta is C (eq. 17), as (n,) bool."""
         return np.asarray(self.targets * scores < self.s)
 
     def subproblem(self, outliers: Mask) -> RampSubproblem:
-        """Return the convex problem whose concave part is the tangent with beta_i = C_i at ``outliers``, (n,) bool."""
+        """Return the convex problem with beta_i = C_i at ``outliers``, (n,) bool, and else 0."""
         return RampSubproblem(self.kernel, self.targets, self.settings, self.upper, outliers)
 
     def certify(self, dual_coef: Any, intercept: float, scores: Vector | None = None, **_: float) -> Certificate:
-        """Return the certificate of the first scores: for finer ones the convex problem would be solved once more."""
+        """Return the certificate of the first scores, as more precise ones would need another solution of the convex problem."""
         return super().certify(dual_coef, intercept, scores, tolerated_rounding=np.inf)
 
     def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
-        """J_s, and how far the model is from being stationary.
+        """Return J_s and the distance of the model from a stationary point.
 
         primal : J_s(w)
-        dual : the best dual value known of the convex problem at this model (the module's second formula): a lower
-            bound on *its* minimum, found by solving it anew, not on the minimum of J_s
-        gap, relative_gap : primal - dual, and that over J_s: no step of CCCP from here can take more off J_s's
-            convex majorant; 0 if and only if the model is a stationary point of CCCP. A model may be stationary and
-            far from the global minimum: no figure here says how far.
+        dual : dual value of a solution of the convex problem at this model (the module's second formula), a lower bound of
+            the minimum of the convex problem and not of J_s
+        gap, relative_gap : primal - dual, and that over J_s: the most by which a step of CCCP can lower the convex majorant;
+            0 if and only if the model is a stationary point of CCCP. A stationary point may be far from the global minimum;
+            the certificate does not bound that distance.
         kkt_violation : see :meth:`kkt_violation`
 
-        Solving anew takes the solver ``smo-block``, up to 100,000 points; where it is not installed, or beyond, ``dual`` is the
-        value of the model's own coefficients, cut to the bounds, and the gap an upper bound that may be loose.
+        The solver ``smo-block`` solves the convex problem. If it is not installed or there are more than 100,000 points,
+        ``dual`` is the value of the model's coefficients clipped to the bounds, and the gap may be a loose upper bound.
 
         Raises
         ------
@@ -131,46 +131,46 @@ class RampSVC(Problem):
         return self.of_objectives(dual_coef, model, primal, self._best_dual(convex, dual_coef, scores, model))
 
     def certificate_cost(self, support: int) -> int:
-        """Return the kernel values of solving anew: rows of a good part of the points, however few the model has."""
-        moved = int(_MOVED * self.n) if self.n <= _RESOLVABLE else 0
-        return super().certificate_cost(max(support, moved))
+        """Return the number of kernel values of a certificate, which solves the convex problem."""
+        changed = int(_CHANGED_SHARE * self.n) if self.n <= _MAX_SOLVED_POINTS else 0
+        return super().certificate_cost(max(support, changed))
 
     def _best_dual(self, convex: RampSubproblem, dual_coef: Vector, scores: Vector, model: Expansion) -> Bounded:
-        own = np.clip(dual_coef, convex.lower_bounds, convex.upper_bounds)
-        if (own != dual_coef).any():
-            cut = next(expansions(self.kernel, own))
-            model = cut if model.known else Expansion.of_scores(own, cut.scores.value)
-        best = convex.dual(own, model)
-        oracle = _oracle() if self.n <= _RESOLVABLE else None
+        clipped = np.clip(dual_coef, convex.lower_bounds, convex.upper_bounds)
+        if (clipped != dual_coef).any():
+            expansion = next(expansions(self.kernel, clipped))
+            model = expansion if model.known else Expansion.of_scores(clipped, expansion.scores.value)
+        model_dual = convex.dual(clipped, model)
+        oracle = _oracle() if self.n <= _MAX_SOLVED_POINTS else None
         if oracle is None:
-            return best
-        # cut as well: whatever the oracle returns, the value is one of the convex problem's dual
-        found = np.clip(oracle.solve(convex, own).dual_coef, convex.lower_bounds, convex.upper_bounds)
-        other = convex.dual(found, next(expansions(self.kernel, found)))
-        return other if other.value > best.value else best
+            return model_dual
+        # clipped, so that the value is a dual value even if the oracle's result is infeasible
+        solution = np.clip(oracle.solve(convex, clipped).dual_coef, convex.lower_bounds, convex.upper_bounds)
+        oracle_dual = convex.dual(solution, next(expansions(self.kernel, solution)))
+        return oracle_dual if oracle_dual.value > model_dual.value else model_dual
 
     def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:
-        """Return by how much, in units of f, the worst point misses the conditions of a stationary point.
+        """Return the largest violation of the conditions of a stationary point, in units of f.
 
         With z = y f and a = y coef they are, for beta = 0: z >= s, z >= 1 unless a = C, z <= 1 unless a = 0; for
-        beta = C: z <= s, z >= 1 unless a = 0, z <= 1 unless a = -C. Of the two, the one that a point misses by less
-        counts; a < 0 rules the first out, a > 0 the second.
+        beta = C: z <= s, z >= 1 unless a = 0, z <= 1 unless a = -C. The smaller violation of the two counts for a point;
+        a < 0 excludes beta = 0, and a > 0 excludes beta = C.
         """
         z, a, slack = self.targets * scores, self.targets * dual_coef, AT_BOUND * self.upper
         short, over, flat = 1.0 - z, z - 1.0, z - self.s
-        plain = np.maximum(-flat, np.where(a < self.upper - slack, short, -np.inf))
-        plain = np.maximum(plain, np.where(a > slack, over, -np.inf))
-        tangent = np.maximum(flat, np.where(a < -slack, short, -np.inf))
-        tangent = np.maximum(tangent, np.where(a > -self.upper + slack, over, -np.inf))
-        missed = np.minimum(np.where(a < -slack, np.inf, plain), np.where(a > slack, np.inf, tangent))
-        return max(0.0, float(missed.max()))
+        inlier = np.maximum(-flat, np.where(a < self.upper - slack, short, -np.inf))  # beta = 0
+        inlier = np.maximum(inlier, np.where(a > slack, over, -np.inf))
+        outlier = np.maximum(flat, np.where(a < -slack, short, -np.inf))  # beta = C
+        outlier = np.maximum(outlier, np.where(a > -self.upper + slack, over, -np.inf))
+        violation = np.minimum(np.where(a < -slack, np.inf, inlier), np.where(a > slack, np.inf, outlier))
+        return max(0.0, float(violation.max()))
 
 
 class RampSubproblem(Problem):
-    """The convex problem that CCCP solves at one model: c-svc-nobias with the bounds of ``outliers`` shifted by -y C.
+    """The convex problem of a CCCP step: c-svc-nobias with the bounds of ``outliers`` shifted by -y C.
 
-    Its objective holds the constant (1 - s) sum beta, so that primal and dual are upper bounds of J_s where they meet
-    it. No formulation to choose: :meth:`RampSVC.subproblem` makes it, for whoever needs an exact solver's answer.
+    Its objective contains the constant (1 - s) sum beta, so that it is an upper bound of J_s. Users do not select this
+    formulation: :meth:`RampSVC.subproblem` constructs it for exact solvers.
     """
 
     name = "ramp-svc-subproblem"
@@ -203,11 +203,11 @@ class RampSubproblem(Problem):
         return max(float(outside.max()), 0.0) / float(self.upper.max())
 
     def dual(self, dual_coef: Vector, model: Expansion) -> Bounded:
-        """Return the dual objective, constant included, of a model and its expansion."""
+        """Return the dual objective of a model from its expansion, including the constant."""
         return Bounded.exact(self.targets * dual_coef).sum() - model.squared * 0.5 + self._constant
 
     def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
-        """P, D, the gap, and the largest gradient that its bound does not hold.
+        """Return the certificate of the convex problem.
 
         Raises
         ------
@@ -222,8 +222,8 @@ class RampSubproblem(Problem):
 
 
 def _oracle() -> Solver | None:
-    """Return the solver that solves the convex problem anew, or None where it is not installed."""
+    """Return the solver of the convex problem of a certificate, or None if it is not installed."""
     try:
-        return get_solver("smo-block").with_target_gap(_RESOLVED)
+        return get_solver("smo-block").with_target_gap(_CONVEX_GAP)
     except UsageError:
         return None

@@ -1,13 +1,13 @@
-"""The loops of ``ramp-exact``: a concave box program by greedy coordinate ascent, and the bound of a node.
+"""Compiled loops of ``ramp-exact``: greedy coordinate ascent on a concave box program, and the bound of a node.
 
-A node knows of each point on which ``side`` it is, and between which ``least`` and ``most`` its z = y f lies for every w
-that would better the incumbent. Of an undecided point the ramp's convex envelope over that range counts. With z = Q a,
-Q_ij = y_i y_j K_ij, every node's relaxed problem is
+A node has for each point the ``side`` and the range from ``least`` to ``most`` of z = y f over every w that is better than the
+incumbent. The loss of an undecided point is replaced by the ramp's convex envelope over that range. With z = Q a,
+Q_ij = y_i y_j K_ij, the relaxed problem of a node is
 
     max_a  constant + sum_i knot_i a_i - 1/2 a' Q a    s.t.  low <= a <= high
 
-and for any such a, of value D: relaxed(w) >= D + 1/2 |w - w_a|^2. So whoever betters the incumbent's ``target`` is within
-sqrt(2 (target - D)) of w_a, which narrows the ranges, and with them the envelopes, until nothing more is gained.
+and for any such a, of value D: relaxed(w) >= D + 1/2 |w - w_a|^2. So every w with an objective below ``target`` is within
+sqrt(2 (target - D)) of w_a. This narrows the ranges, and with them the envelopes, until the bound no longer improves.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ import numpy as np
 
 from harness.support.jit import compiled, inner
 
-UNDECIDED, KEPT, GIVEN_UP = 0, 1, 2
-_ROUNDS = 8  # of bounding and narrowing in one node
-_GAINED = 0.02  # of what is missing: a round that gains less is the last
-_SLACK = 1e-9  # of the range's half width: what rounding may take off it
+UNDECIDED, INLIER, OUTLIER = 0, 1, 2
+_ROUNDS = 8  # largest number of rounds of bounding and narrowing in one node
+_MIN_GAIN = 0.02  # least gain of a round that another one follows, as a fraction of target minus bound
+_SLACK = 1e-9  # rounding error of the half width of a range, relative and absolute
 
 
 @inner
 def _decide(side: Any, least: Any, most: Any, s: float) -> None:
-    """Decide who is left no choice: the envelopes are those of ranges that hold s in their interior."""
+    """Decide the points whose range does not have s in its interior, as the envelopes need such ranges."""
     for i in range(len(side)):
         if side[i] == UNDECIDED and least[i] >= s:
-            side[i] = KEPT
+            side[i] = INLIER
         elif side[i] == UNDECIDED and most[i] <= s:
-            side[i] = GIVEN_UP
+            side[i] = OUTLIER
 
 
 @inner
 def _relaxed(side: Any, least: Any, most: Any, price: Any, s: float, knot: Any, low: Any, high: Any) -> float:
-    """Write the box and the knots of a node's relaxed problem; return its constant."""
+    """Write the box and the knots of a node's relaxed problem and return its constant."""
     constant = 0.0
     for i in range(len(side)):
         knot[i], low[i], high[i] = 1.0, 0.0, price[i]
-        if side[i] == GIVEN_UP:
+        if side[i] == OUTLIER:
             high[i] = 0.0
             constant += (1.0 - s) * price[i]
         elif side[i] == UNDECIDED and most[i] < 1.0:
@@ -55,12 +55,10 @@ def _relaxed(side: Any, least: Any, most: Any, price: Any, s: float, knot: Any, 
 
 @compiled
 def ascend(Q: Any, knot: Any, low: Any, high: Any, a: Any, z: Any, enough: float, above: float, steps: int) -> Any:
-    """Maximise knot'a - a'Qa / 2 over the box, one coordinate at a time, the one that gains most.
+    """Maximise knot'a - a'Qa / 2 over the box by the coordinate that gains most in each step; return (value, gap).
 
     Q : (n, n); a, z = Q a : (n,), changed in place; a is in the box
-    enough : ends at this duality gap; above : and where the value is larger; steps : and after so many
-
-    Returns (value, gap).
+    enough, above, steps : the ascent ends at this duality gap, above this value, or after this number of steps
     """
     n = len(a)
     value = gap = 0.0
@@ -88,7 +86,7 @@ def ascend(Q: Any, knot: Any, low: Any, high: Any, a: Any, z: Any, enough: float
 
 @inner
 def _start(Q: Any, low: Any, high: Any, a: Any, z: Any) -> None:
-    """Cut a to the box and compute z = Q a."""
+    """Clip a to the box and compute z = Q a."""
     z[:] = 0.0
     for i in range(len(a)):
         a[i] = min(max(a[i], low[i]), high[i])
@@ -99,13 +97,13 @@ def _start(Q: Any, low: Any, high: Any, a: Any, z: Any) -> None:
 
 @inner
 def _narrow(side: Any, least: Any, most: Any, z: Any, reach: float, Q: Any, s: float) -> bool:
-    """Narrow the ranges to |z_i - now| <= reach sqrt(Q_ii), and decide who is left no choice; False: nobody is there."""
+    """Narrow the ranges to z_i +- reach sqrt(Q_ii) and decide points; return False if no w is left."""
     for i in range(len(side)):
         half = reach * np.sqrt(Q[i, i]) * (1.0 + _SLACK) + _SLACK
         least[i], most[i] = max(least[i], z[i] - half), min(most[i], z[i] + half)
         if least[i] > most[i]:
             return False
-        if (side[i] == KEPT and most[i] < s) or (side[i] == GIVEN_UP and least[i] > s):
+        if (side[i] == INLIER and most[i] < s) or (side[i] == OUTLIER and least[i] > s):
             return False
     _decide(side, least, most, s)
     return True
@@ -122,8 +120,8 @@ def _objective(price: Any, s: float, a: Any, z: Any) -> float:
 
 @inner
 def _farthest_off(side: Any, least: Any, most: Any, z: Any, price: Any, s: float) -> int:
-    """Return the undecided point whose loss is farthest above its envelope at z; -1 if there is none."""
-    off, branch = 0.0, -1
+    """Return the undecided point whose loss is farthest above its envelope at z; -1 if all are decided."""
+    largest, branch = 0.0, -1
     for i in range(len(side)):
         if side[i] != UNDECIDED:
             continue
@@ -132,67 +130,68 @@ def _farthest_off(side: Any, least: Any, most: Any, z: Any, price: Any, s: float
             relaxed = 1.0 - most[i] + (most[i] - s) / (most[i] - least[i]) * (most[i] - z[i])
         else:
             relaxed = (1.0 - s) / (1.0 - least[i]) * max(0.0, 1.0 - z[i])
-        if branch < 0 or price[i] * (ramp - relaxed) > off:
-            off, branch = price[i] * (ramp - relaxed), i
+        if branch < 0 or price[i] * (ramp - relaxed) > largest:
+            largest, branch = price[i] * (ramp - relaxed), i
     return branch
 
 
 @compiled
 def bound(Q, price, s, side, least, most, a, z, target, exact, steps):  # type: ignore[no-untyped-def]
-    """Bound a node from below, deciding points on the way.
+    """Compute a lower bound of a node and decide points whose side follows from it.
 
     Q : (n, n); price : (n,) C_i; side, least, most, a, z : (n,), changed in place
-    target : a node that is proved not to go below is closed
-    exact : the gap to which a node is solved where nobody is undecided
-    steps : most of them at one relaxed problem
+    target : a node whose bound reaches this is closed
+    exact : the gap to which a node is solved if all points are decided
+    steps : largest number of steps on one relaxed problem
 
-    Returns (bound, branch, objective): infinity where the node is closed; the undecided point whose loss the relaxation is
-    farthest off, -1 if there is none; J_s of a.
+    Return (bound, branch, objective): the lower bound, infinite if the node is closed; the undecided point whose loss is
+    farthest above its envelope, -1 if all are decided; J_s of a.
     """
     n = len(a)
     knot, low, high = np.empty(n), np.empty(n), np.empty(n)
-    found = -np.inf
+    lower = -np.inf
     _decide(side, least, most, s)
     for _ in range(_ROUNDS):
         constant = _relaxed(side, least, most, price, s, knot, low, high)
         _start(Q, low, high, a, z)
-        missing = target - found if found > -np.inf else target
-        before = found
-        value, _gap = ascend(Q, knot, low, high, a, z, 0.1 * _GAINED * max(missing, 0.0), target - constant, steps)
-        found = max(found, value + constant)
-        if found >= target or not _narrow(side, least, most, z, np.sqrt(2.0 * (target - value - constant)), Q, s):
+        missing = target - lower if lower > -np.inf else target
+        before = lower
+        value, _gap = ascend(Q, knot, low, high, a, z, 0.1 * _MIN_GAIN * max(missing, 0.0), target - constant, steps)
+        lower = max(lower, value + constant)
+        if lower >= target or not _narrow(side, least, most, z, np.sqrt(2.0 * (target - value - constant)), Q, s):
             return np.inf, -1, _objective(price, s, a, z)
-        if found - before < _GAINED * (target - found):
+        if lower - before < _MIN_GAIN * (target - lower):
             break
     branch = _farthest_off(side, least, most, z, price, s)
     if branch < 0:
         constant = _relaxed(side, least, most, price, s, knot, low, high)
         _start(Q, low, high, a, z)
         value, _gap = ascend(Q, knot, low, high, a, z, exact, target - constant, 100 * steps)
-        found = max(found, value + constant)
-    return found, branch, _objective(price, s, a, z)
+        lower = max(lower, value + constant)
+    return lower, branch, _objective(price, s, a, z)
 
 
 @compiled
 def descend(Q: Any, price: Any, s: float, a: Any, z: Any, gap: float, steps: int) -> float:
-    """Give up who is beyond s, solve the hinge problem of the others, and so on until nobody changes sides.
+    """Solve the hinge problem of the points with z >= s, repeatedly, while J_s falls; return J_s.
 
-    a, z = Q a : (n,), changed in place; gap : relative, of each of the problems. Returns J_s, which never rose.
+    a, z = Q a : (n,), changed in place
+    gap : relative gap of each hinge problem
     """
     n = len(a)
     knot, low, high = np.ones(n), np.zeros(n), np.empty(n)
     best = np.inf
-    kept_a, kept_z = a.copy(), z.copy()
+    best_a, best_z = a.copy(), z.copy()
     while True:
         objective = _objective(price, s, a, z)
         if not objective < best - 1e-14 * abs(objective):
             break
         best = objective
-        kept_a[:], kept_z[:] = a, z
+        best_a[:], best_z[:] = a, z
         for i in range(n):
             high[i] = price[i] if z[i] >= s else 0.0
         _start(Q, low, high, a, z)
         ascend(Q, knot, low, high, a, z, gap * objective, np.inf, steps)
         _start(Q, low, high, a, z)
-    a[:], z[:] = kept_a, kept_z
+    a[:], z[:] = best_a, best_z
     return best

@@ -1,9 +1,8 @@
-"""Plugin `sampling`: an exact solver on random samples, again and again, until no example outside violates.
+"""Plugin `sampling`: solvers that apply an exact solver to random samples until no example outside violates.
 
-``optmargin``, ``optsoftmargin`` and ``randsvm`` double the weights of violators; ``randsvm-1`` keeps the support
-vectors and adds violators (rounds.py), which :class:`PartitionedRandSVM` does over parts that no machine holds;
-:class:`PartitionedFW` takes the farthest points of the hulls instead.
-:func:`smallest_separating_k` chooses the k of a reduced hull.
+``optmargin``, ``optsoftmargin`` and ``randsvm`` double the weights of violators; ``randsvm-1`` retains the support vectors and
+adds violators (rounds.py). :class:`PartitionedRandSVM` and :class:`PartitionedFW` train on parts that together exceed the
+memory. :func:`smallest_separating_k` chooses the k of a reduced hull.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ __all__ = [
 
 @hookimpl
 def harness_formulations() -> list[type[Problem]]:
-    """Return the formulation that this plugin brings."""
+    """Return the formulations of this plugin."""
     return [TubeSVR]
 
 

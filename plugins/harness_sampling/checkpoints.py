@@ -1,4 +1,4 @@
-"""What a fit over parts has computed so far, in a folder, so that the same fit can go on after it was killed."""
+"""Store the results of a fit over parts in a folder, so that the same fit can resume after it was killed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from harness import UsageError
 
-_UNREADABLE = (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile)  # what a damaged file raises
+_UNREADABLE = (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile)  # errors that a damaged file raises
 
 
 def part_sha256(part: Any, _start: int) -> str:
@@ -29,8 +29,8 @@ class Checkpoints:
 
     Parameters
     ----------
-    folder : the user's, which may hold several fits; None: nothing is stored
-    identity : all that the results depend on; results of another one are never read
+    folder : folder of one or more fits; None: nothing is stored
+    identity : everything that the results depend on; results with another identity are never read
 
     Raises
     ------
@@ -57,7 +57,7 @@ class Checkpoints:
             return None
 
     def save(self, name: str, **arrays: Any) -> None:
-        """Store arrays under ``name``, all or nothing."""
+        """Store arrays under ``name``, atomically."""
         if self.folder is not None:
             content = io.BytesIO()
             np.savez(content, **arrays)
@@ -69,7 +69,7 @@ class Checkpoints:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             unfinished.write_bytes(content)
-            unfinished.replace(self.folder / name)  # in one step: readers find all of it, or nothing
+            unfinished.replace(self.folder / name)  # atomic: a reader gets the whole file or none
         except OSError as error:
             raise UsageError(
                 f"the folder '{self.folder.parent}' cannot be written: {error.strerror}; name another, or leave folder out."
@@ -77,7 +77,7 @@ class Checkpoints:
 
 
 def identity_of(data: Any, executor: Any, **settings: Any) -> dict[str, Any]:
-    """Return what the results over ``data`` depend on: the content of the parts, how they are read, and ``settings``."""
+    """Return everything that the results over ``data`` depend on: content of the parts, options of reading, ``settings``."""
     import harness
 
     hashes = dict(data.passes(part_sha256, dict.fromkeys(range(len(data)), ()), executor))

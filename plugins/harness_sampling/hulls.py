@@ -1,7 +1,7 @@
-"""Choosing k = 1 / D of a reduced hull: Balcazar et al. 2008, section 6, Theorem 6.1.
+"""Choose k = 1 / D of a reduced hull: Balcazar et al. 2008, section 6, Theorem 6.1.
 
-(P2) has a solution with w != 0 exactly if the composed examples of k examples each can be separated. The smallest such
-k is found by bisection: hulls reduced further lie inside, so that what k separates every larger k separates.
+(P2) has a solution with w != 0 if and only if the composed examples of k examples each can be separated. The smallest such
+k follows by bisection: the hulls of a larger k lie inside those of k, so if k separates, every larger k does.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from harness.problems import HardMargin, ReducedHull
 from harness.registry.subproblem_oracle import Answer, CertifiedOracle
 from harness_sampling.oracle import answers, meets
 
-_GAP = 1e-3  # relative gap of a subproblem: whether w is zero does not hang on it
+_GAP = 1e-3  # relative gap of a subproblem; whether w = 0 does not depend on it
 
 
 def with_doubled_k(problem: HardMargin) -> HardMargin | None:
-    """Return ``problem`` with twice the k of each class, at most its examples; None where neither can grow.
+    """Return ``problem`` with twice the k of each class, at most its number of examples; None if neither k can grow.
 
-    One k for both classes stays one: at most the examples of the smaller class.
+    A common k of both classes stays common: at most the number of examples of the smaller class.
     """
     counts = int((problem.targets > 0).sum()), int((problem.targets < 0).sum())
     k = [min(2.0 / cap, float(count)) for cap, count in zip(problem.caps, counts, strict=True)]
@@ -30,25 +30,25 @@ def with_doubled_k(problem: HardMargin) -> HardMargin | None:
 
 
 def smallest_separating_k(problem: HardMargin, oracle: str | Solver) -> tuple[int, int] | None:
-    """Return the least k_+ = k_- for which (P2) has a solution with w != 0; None if not even the largest separates.
+    """Return the smallest k_+ = k_- for which (P2) has a solution with w != 0; None if no k has one.
 
-    Bisection: about log2(min(m_+, m_-)) problems over all points, each solved by ``oracle``.
+    The bisection solves about log2(min(m_+, m_-)) problems over all points by ``oracle``.
 
     Parameters
     ----------
-    problem : hard-margin or reduced-hull; its own D is not looked at
+    problem : hard-margin or reduced-hull; its D is ignored
     oracle : an exact solver of reduced-hull, or its name, parameters in brackets; 'optsoftmargin[oracle=smo-block]' samples
 
     Raises
     ------
-    UsageError : an unknown oracle.
-    OracleFailure : the oracle fails on one of the problems.
+    UsageError : the oracle is unknown.
+    OracleFailure : the oracle failed on one of the problems.
     """
-    asked = CertifiedOracle(oracle)
+    certified = CertifiedOracle(oracle)
 
     def separates(k: int) -> bool:
         stated = _capped(problem, (k, k), common=True)
-        *_, answer = answers(asked, stated, f"smallest_separating_k, k = {k}", _GAP, None)
+        *_, answer = answers(certified, stated, f"smallest_separating_k, k = {k}", _GAP, None)
         assert isinstance(answer, Answer)
         return not meets(stated, _GAP, answer)
 

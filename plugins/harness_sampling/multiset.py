@@ -1,7 +1,7 @@
-"""The multiset of Balcazar et al. 2008, section 2.1: x_i in u(x_i) copies, u a power of two, in exact integers.
+"""Multiset of Balcazar et al. 2008, section 2.1: u(x_i) copies of each point x_i, u a power of two, in exact integers.
 
-Weights that double pass every float and every machine integer after a few hundred rounds; Python's integers do not.
-What is kept is the exponent of each point that was ever doubled, so that memory follows those, not n.
+Weights that double overflow floats and machine integers after a few hundred rounds; Python's integers do not. Only the
+exponents of points that were doubled at least once are stored, so that memory grows with their number and not with n.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.support.arrays import Index, Mask
 
-_MACHINE = 1 << 62  # totals below are drawn from by numpy in one call
+_MACHINE = 1 << 62  # largest total number of copies for which numpy draws in one call
 
 
 class Multiset:
@@ -41,10 +41,10 @@ class Multiset:
         self._raised, self._exponent = merged, exponent
 
     def draw(self, r: int, rng: np.random.Generator) -> Index:
-        """Return the points of r copies, at most all, drawn without replacement, (r,), ascending; some may come several times.
+        """Draw r copies without replacement and return their points, (r,), ascending; a point may occur several times.
 
-        Every set of r copies has the same probability: the law of the points is the multivariate hypergeometric one.
-        Costs O(r) numbers by R. W. Floyd's method (Bentley & Floyd, CACM 30(9), 1987), whatever r is to the total.
+        Every set of r copies has the same probability, so the points follow the multivariate hypergeometric distribution.
+        R. W. Floyd's method (Bentley & Floyd, CACM 30(9), 1987) needs O(r) random numbers, whatever the total.
         """
         total = self.total
         chosen: set[int] = set()
@@ -53,20 +53,20 @@ class Multiset:
         return self._points(sorted(chosen))
 
     def _points(self, copies: list[int]) -> Index:
-        """Return the points that ``copies``, ascending, belong to: numbered level by level, the copies of a point together."""
-        found, start, first = [], 0, 0
+        """Return the points of ``copies``, ascending; copies are numbered by exponent, then by point."""
+        points, start, first = [], 0, 0
         for level in (0, *np.unique(self._exponent).tolist()):
             count = self.n - len(self._raised) if level == 0 else int(np.count_nonzero(self._exponent == level))
             stop, last = start + (count << level), first
             while last < len(copies) and copies[last] < stop:
                 last += 1
             place = np.array([(copy - start) >> level for copy in copies[first:last]], dtype=np.int64)
-            found.append(self._never_raised(place) if level == 0 else self._raised[self._exponent == level][place])
+            points.append(self._never_raised(place) if level == 0 else self._raised[self._exponent == level][place])
             start, first = stop, last
-        return np.sort(np.concatenate(found))
+        return np.sort(np.concatenate(points))
 
     def _never_raised(self, place: Index) -> Index:
-        """Return the points at the places ``place`` among those with t = 0."""
+        """Return the points with the indices ``place`` among the points with t = 0."""
         before = self._raised - np.arange(len(self._raised))  # points with t = 0 before each raised one
         return np.asarray(place + np.searchsorted(before, place, side="right"), dtype=np.int64)
 
@@ -78,7 +78,7 @@ def _copies(exponents: Index) -> int:
 
 
 def _uniform(first: int, stop: int, rng: np.random.Generator) -> list[int]:
-    """Return for each j in first .. stop - 1 a whole number drawn uniformly from 0 .. j."""
+    """Draw a whole number uniformly from 0 .. j for each j in first .. stop - 1."""
     if stop <= _MACHINE:
         numbers: list[int] = rng.integers(0, np.arange(first, stop), endpoint=True).tolist()
         return numbers
@@ -86,7 +86,7 @@ def _uniform(first: int, stop: int, rng: np.random.Generator) -> list[int]:
 
 
 def _below(bound: int, rng: np.random.Generator) -> int:
-    """Return a whole number drawn uniformly from 0 .. bound - 1, of any size, by rejection."""
+    """Draw a whole number uniformly from 0 .. bound - 1, for a bound of any size, by rejection."""
     bits = (bound - 1).bit_length()
     size = -(-bits // 8)
     while True:

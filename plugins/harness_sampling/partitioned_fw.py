@@ -1,9 +1,10 @@
-"""Fully corrective Frank-Wolfe for l2-svc on a training set that no machine holds: a pass is a linear minimisation over both hulls.
+"""Fully corrective Frank-Wolfe for l2-svc on a training set that no machine can load whole.
 
-The hulls' points farthest along w are what Frank-Wolfe steps to (Kumar & Yildirim 2009, Algorithm 1). Here a pass returns
-the farthest points of each class, many at once, and an oracle finds the best weights of these and of the points in use, as
-core vector machines do (Tsang, Kwok, Cheung, JMLR 6, 2005). Each pass ends with the margin of w over all points, so that
-lower and upper bound of the widest margin are the certificate. With the linear kernel a pass is one product X w.
+A pass is a linear minimisation over both hulls. Frank-Wolfe steps to the point of each hull that is farthest along w (Kumar &
+Yildirim 2009, Algorithm 1). Here a pass returns many of the farthest points of each class, and an oracle computes the best
+weights of these and of the sample, as in core vector machines (Tsang, Kwok, Cheung, JMLR 6, 2005). Each pass computes the
+margin of w over all points, so that the lower and the upper bound of the margin are the certificate. With the linear kernel a
+pass is one product X w.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from harness_sampling.partitioned import (
 )
 
 if TYPE_CHECKING:
-    from harness import ChunkedFile, PartitionedData  # which load what reads files
+    from harness import ChunkedFile, PartitionedData  # their import loads the readers of files
 
 _SIGNS = 1.0, -1.0
 _NO_POINTS: tuple[Any, Index] = np.empty(0), np.empty(0, np.int64)
@@ -39,10 +40,10 @@ _NO_POINTS: tuple[Any, Index] = np.empty(0), np.empty(0, np.int64)
 
 @dataclass(frozen=True)
 class Farthest:
-    """Of each class, +1 and -1, the points outside the sample with the smallest y <w, x>.
+    """The points of each class, +1 and -1, outside the sample with the smallest y <w, x>.
 
-    beyond : how many have less than all points of the sample
-    reaches, rows : their y <w, x>, ascending, and their numbers
+    beyond : number of points whose y <w, x> is below that of all points of their class in the sample
+    reaches, rows : y <w, x> of the returned points, ascending, and their row numbers
     """
 
     beyond: int
@@ -54,28 +55,28 @@ class Farthest:
 def farthest_of_part(
     part: ChunkedFile, start: int, model: PartitionedModel, inside: Index, reach: tuple[float, float], count: int
 ) -> Farthest:
-    """Look for the points of a part that are farthest along w.
+    """Return the points of a part that are farthest along w.
 
     Parameters
     ----------
-    start : number of its first point
-    inside : (m,) numbers of the points of the sample, which are left out
-    reach : of each class, the smallest y <w, x> in the sample
-    count : points of each class, at most
+    start : row number of the part's first point
+    inside : (m,) row numbers of the sample's points in this part, which are left out
+    reach : smallest y <w, x> in the sample, of each class
+    count : number of points of each class to return, at most
     """
     oracle = KernelOracle(model.kernel, model.support_vectors)
-    found, beyond = [_NO_POINTS, _NO_POINTS], 0
+    farthest, beyond = [_NO_POINTS, _NO_POINTS], 0
     for x, y in part:
         reaches = y * scores_of(oracle, model.coef, x, None)
         rows = np.arange(start, start + len(y), dtype=np.int64)
         start += len(y)
         outside = ~np.isin(rows, inside, assume_unique=True)
         for k, sign in enumerate(_SIGNS):
-            own = outside & (y == sign) & (reaches < reach[k])
-            beyond += int(np.count_nonzero(own))
-            found[k] = smallest([found[k], (reaches[own], rows[own])], count)
-    (near, rows), (other, others) = found
-    return Farthest(beyond, oracle.counter.evaluations, (near, other), (rows, others))
+            farther = outside & (y == sign) & (reaches < reach[k])
+            beyond += int(np.count_nonzero(farther))
+            farthest[k] = smallest([farthest[k], (reaches[farther], rows[farther])], count)
+    (reaches_plus, rows_plus), (reaches_minus, rows_minus) = farthest
+    return Farthest(beyond, oracle.counter.evaluations, (reaches_plus, reaches_minus), (rows_plus, rows_minus))
 
 
 class PartitionedFW:
@@ -83,19 +84,19 @@ class PartitionedFW:
 
     Parameters
     ----------
-    kernel : any kernel of two points (not precomputed); at its best with the linear one
+    kernel : any kernel of two points (not precomputed); the linear kernel is fastest
     C : penalty of a squared violation, C / 2 xi^2, > 0
     gap : certified relative gap to reach, 1 - (lower / upper)^2 of the margin, > 0
-    count : points that a pass takes in of each class, >= 1
-    oracle : the solver that finds the best weights
-    max_rounds : passes, >= 1
-    seed : of the first points
+    count : number of points of each class that a pass adds to the sample, >= 1
+    oracle : the solver that computes the best weights of the sample
+    max_rounds : largest number of passes, >= 1
+    seed : seed of the first sample
 
-    The model depends on the data and these alone; see :class:`PartitionedRandSVM`.
+    The model depends only on the data and these parameters; see :class:`PartitionedRandSVM`.
 
     Raises
     ------
-    UsageError : values that there are not.
+    UsageError : a parameter has an invalid value.
     """
 
     def __init__(
@@ -126,15 +127,14 @@ class PartitionedFW:
     ) -> PartitionedFit:
         """Solve until the certified relative gap over all points is at most ``gap``, or for ``max_rounds`` passes.
 
-        Memory: in this process the points in use, 2 ``count`` more, and the oracle's cache; in a worker a chunk and the points in
-        use.
-        See :meth:`PartitionedRandSVM.fit`.
+        This process needs memory for the support vectors, 2 ``count`` more points and the oracle's cache, a worker for a chunk and
+        the support vectors. See :meth:`PartitionedRandSVM.fit` for the parameters.
         """
         return _Run(self, data, executor, progress).fit()
 
 
 class _Run(Sample):
-    """One fit."""
+    """One fit of Frank-Wolfe over parts."""
 
     def __init__(
         self,
@@ -150,49 +150,50 @@ class _Run(Sample):
         began = fit_clock()
         draw = self.owner.seed, 0, self.owner.count
         first = [self.map_parts(draw_part, (sign, draw)) for sign in _SIGNS]
-        rows = [smallest([(each.keys, each.rows) for each in records], self.owner.count)[1] for records in first]
+        rows = [smallest([(record.keys, record.rows) for record in records], self.owner.count)[1] for records in first]
         self.change_sample(np.concatenate(rows), np.empty(0, dtype=np.intp))
         while True:
             problem = L2SVC(KernelOracle(self.owner.kernel, self.points), self.labels, self.owner.settings)
             answer = self.solve(problem, "fw over parts", 0.5 * self.owner.gap)
-            status, fresh, certificate = self._score_all(answer)
+            status, new_rows, certificate = self._score_all(answer)
             if status:
                 break
-            self.change_sample(fresh, np.flatnonzero(self.coef))
+            self.change_sample(new_rows, np.flatnonzero(self.coef))
         model, seconds = self.model(self.owner.kernel, answer.intercept), fit_clock() - began
         return PartitionedFit(model, certificate, status, tuple(self.rounds), self.evaluations, seconds)
 
     def _score_all(self, answer: Answer) -> tuple[str, Index, Certificate]:
-        """Make the pass of a round; return why it is the last one, or '', the points to take in, and the certificate."""
+        """Make the pass of a round; return why the fit ends or '', the points to add to the sample, and the certificate."""
         began, before, owner = fit_clock(), self.evaluations, self.owner
         reaches: Vector = self.labels * answer.scores
-        inside: Any = tuple(float(reaches[self.labels == sign].min()) for sign in _SIGNS)
-        model, own = self.model(owner.kernel, answer.intercept), self.split_by_part(self.rows)
-        found = self.map_parts(
-            farthest_of_part, {part: (model, rows, inside, owner.count) for part, rows in own.items()}
+        sample_reach: Any = tuple(float(reaches[self.labels == sign].min()) for sign in _SIGNS)
+        model = self.model(owner.kernel, answer.intercept)
+        results = self.map_parts(
+            farthest_of_part,
+            {part: (model, rows, sample_reach, owner.count) for part, rows in self.split_by_part(self.rows).items()},
         )
-        self.evaluations += sum(each.evaluations for each in found)
-        least, fresh = [], []
-        for k, reach in enumerate(inside):
-            far, rows = smallest([(each.reaches[k], each.rows[k]) for each in found], owner.count)
-            least.append(min([reach, *far[:1]]))
-            fresh.append(rows)
+        self.evaluations += sum(result.evaluations for result in results)
+        total_reach, new_rows = 0.0, []
+        for k, reach in enumerate(sample_reach):
+            farthest, rows = smallest([(result.reaches[k], result.rows[k]) for result in results], owner.count)
+            total_reach += min([reach, *farthest[:1]])
+            new_rows.append(rows)
         squared = float(answer.coef @ answer.scores)
-        certificate = _certificate(squared, sum(least))
+        certificate = _certificate(squared, total_reach)
         done = certificate.meets(owner.gap)
         self.rounds.append(
             Round(
-                len(self.rows), int(np.count_nonzero(self.coef)), sum(each.beyond for each in found), certificate.primal,
+                len(self.rows), int(np.count_nonzero(self.coef)), sum(result.beyond for result in results), certificate.primal,
                 certificate.dual, certificate.relative_gap, True, self.oracle.seconds - self.spent[0],
                 fit_clock() - began, before - self.spent[1], self.evaluations - before,
             )
         )  # fmt: skip
         last = len(self.rounds) == owner.max_rounds
-        return "gap" if done else "max_rounds" if last else "", np.concatenate(fresh), certificate
+        return "gap" if done else "max_rounds" if last else "", np.concatenate(new_rows), certificate
 
 
 def _certificate(squared: float, reach: float) -> Certificate:
-    """Return the certificate of w: |w|^2 with the ridge, and the least <w, z> of the difference of all points' hulls."""
+    """Return the certificate of w from |w|^2, with the ridge, and the smallest <w, z> over the difference of both hulls."""
     upper, lower = float(np.sqrt(squared)), max(0.0, reach) / float(np.sqrt(squared))
     relative = max(0.0, 1.0 - (lower / upper) ** 2)
     return Certificate(

@@ -1,17 +1,16 @@
-"""The rounds of the sampling solvers: an oracle on a sample, its model, the violators outside, the next sample.
+"""Rounds of the sampling solvers: solve a sample by an oracle, find the violators outside, draw the next sample.
 
-OptMargin, OptSoftMargin and RandSVM (:class:`WeightedRounds`): sample by weights, solve, double the weights of the
+OptMargin, OptSoftMargin and RandSVM (:class:`WeightedRounds`) sample by weights, solve, and double the weights of the
 violators. J. L. Balcazar, Y. Dai, J. Tanaka, O. Watanabe, "Provably Fast Training Algorithms for Support Vector Machines"
-(2008), Figures 1 and 3; RandSVM is Algorithm 1 of the paper of that name. Differs in: a sample that holds too few
-examples of a class is drawn again; the slack of a violator (rules.py); delta and r double as section 1 proposes, and
-also where so many rounds in a row were not successful that delta is refuted: a round succeeds with probability 1/2 if
-delta holds.
+(2008), Figures 1 and 3; RandSVM is Algorithm 1 of the paper of that name. This code differs in three points. A sample with too
+few examples of a class is drawn again. A violator has a slack (rules.py). delta and r double as section 1 proposes, and also
+after eight unsuccessful rounds in a row, as with a valid delta a round succeeds with probability 1/2.
 
-RandSVM-1 (:class:`SupportRounds`): keep the support vectors, add violators drawn at random, solve again. Source: the
-paper of RandSVM, section 3.3 (Algorithm 2). It ends without violators, which is the optimum, or with k support vectors:
-Theorem 3 holds that solution for near optimal if the set is almost separable. Differs in: it also ends where the
-violators' losses leave no more than the relative gap asked for; what a violator's slack is (rules.py); a sample of one
-class is drawn again.
+RandSVM-1 (:class:`SupportRounds`) retains the support vectors, adds violators drawn at random, and solves again. Source: the
+paper of RandSVM, section 3.3 (Algorithm 2). It ends without violators, at the optimum, or with k support vectors, which is
+near the optimum if the set is almost separable (Theorem 3). This code differs in three points. It also ends if the losses of
+the violators increase the relative gap to no more than the target. A violator has a slack (rules.py). A sample of one class
+is drawn again.
 """
 
 from __future__ import annotations
@@ -36,80 +35,81 @@ from harness_sampling.scoring import RunningScores, scores_in_pieces
 if TYPE_CHECKING:
     from harness_sampling.solvers import RandSVM1, WeightedSampling, Wrapper
 
-_TRIES = 10  # samples drawn before what a class lacks is put in
-_LOGGED = 2000  # rounds whose figures the last iterate's info lists
-_FIRST_DELTA = 4  # of the adaptive scheme
-_REFUTED = 8  # unsuccessful rounds in a row: of probability 1/256 if delta held
-_GIVES_UP = 10  # times the expected number of rounds, where delta stays
-IDLE = 3  # rounds that do not better the objective: the oracle is not exact enough to see the violators
-COARSE = 1e-4  # accuracy from which on float32 may do for the scores
-EXACTEST = 1e-12  # relative gap at which it gives up on that
+_MAX_DRAWS = 10  # samples drawn before missing examples of a class are added
+_MAX_LOGGED_ROUNDS = 2000  # rounds whose figures the info of the last iterate lists
+_FIRST_DELTA = 4  # first delta of the adaptive scheme
+_UNSUCCESSFUL_ROUNDS = 8  # unsuccessful rounds in a row until delta doubles; probability 1/256 with a valid delta
+_ROUNDS_FACTOR = 10  # largest number of rounds with a fixed delta, over their expected number
+IDLE = 3  # rounds without a better objective until the oracle's gap becomes smaller
+COARSE = 1e-4  # smallest accuracy of scores for which float32 is tried
+EXACTEST = 1e-12  # smallest relative gap of the oracle
 
 
 class Rounds(ABC):
-    """The current model, and what became of the rounds so far.
+    """The current model and the figures of the rounds so far.
 
     logged : names of the figures of each round that the last iterate's info lists
-    own_ends : ends that are the algorithm's own, and not its giving up
-    r : copies or points in a sample
-    resampled : samples thrown away for want of a class; filled : samples that a class was put into, drawn uniformly
+    done_statuses : statuses with which the algorithm is done; with any other it gave up
+    r : number of copies or points in a sample
+    resampled : number of samples drawn again because a class lacked examples
+    filled : number of samples to which random examples of a class were added
     """
 
     logged: ClassVar[tuple[str, ...]]
-    own_ends: ClassVar[tuple[str, ...]]
+    done_statuses: ClassVar[tuple[str, ...]]
     r: int
 
     def __init__(self, solver: Wrapper, problem: Problem, rng: np.random.Generator, rule: HullRule | LossRule) -> None:
         self.owner, self.problem, self.rng, self.n, self.rule = solver.name, problem, rng, problem.n, rule
         self.max_rounds = solver.max_rounds
-        self.counter, self.counted = problem.kernel.counter, problem.kernel.counter.evaluations
+        self.counter, self.initial_evaluations = problem.kernel.counter, problem.kernel.counter.evaluations
         self.oracle, self.oracle_gap = CertifiedOracle(solver.oracle), 0.5 * solver.gap
         self._begin()
         self.rounds = self.resampled = self.filled = 0
         self.last: dict[str, Any] = {}  # figures of the last round
-        self.spent: dict[str, Any] = {}  # by its oracle
+        self.spent: dict[str, Any] = {}  # seconds and kernel evaluations of the oracle in the last round
         self.log: dict[str, list[Any]] = {name: [] for name in self.logged}
 
     def _begin(self) -> None:
-        """Set the model before there is one: a feasible point."""
+        """Set the first model, a feasible point."""
         form = self.problem.dual_form()
         self.coef, self.intercept, self.working_set, self.solved = form.coef(form.start), 0.0, 0, False
 
     def iterates(self) -> Iterator[Iterate]:
-        """Yield the current model after each round, and wherever the oracle or the pass over the data may be stopped."""
+        """Yield the current model after each round and wherever the host may stop the oracle or the pass over the data."""
         while True:
-            ended = ""
+            status = ""
             try:
-                for ended in self._round():
-                    if not ended:
+                for status in self._round():
+                    if not status:
                         yield self._iterate("")
             except OracleFailure as error:
                 yield self._iterate("oracle failed", str(error))
                 raise
-            ended = self._concluded(ended)
-            yield self._iterate(ended)
-            if ended:
+            status = self._final_status(status)
+            yield self._iterate(status)
+            if status:
                 return
 
     @abstractmethod
     def _round(self) -> Iterator[str]:
-        """Work on one round. Yields '' where the host may stop; last why the run ends, or 'next'."""
+        """Perform one round. Yield '' where the host may stop, and last the status with which the run ends, or 'next'."""
 
-    def _concluded(self, ended: str) -> str:
-        """Return why the run ends after a round that said ``ended``, or an empty string."""
-        if ended != "next":
-            return ended
+    def _final_status(self, status: str) -> str:
+        """Return the status with which the run ends after a round with ``status``, or '' if it continues."""
+        if status != "next":
+            return status
         return "max_rounds" if self.max_rounds is not None and self.rounds >= self.max_rounds else ""
 
-    def _usable(self, draw: Callable[[], Index]) -> Index:
-        """Return the points, ascending, of a ``draw`` that holds what the rule needs to define a subproblem.
+    def _draw_usable(self, draw: Callable[[], Index]) -> Index:
+        """Return a sample by ``draw``, ascending, that contains the points that the rule needs to define a subproblem.
 
-        Drawn again while a class is short of examples, and filled up at last. Where r reaches n it is all points.
+        A sample with too few examples of a class is drawn again, and the last one is filled up. If r >= n it is all points.
         """
         if self.r >= self.n:
             return np.arange(self.n)
         needs, sample = self.rule.needs(), draw()
-        for _ in range(_TRIES - 1):
+        for _ in range(_MAX_DRAWS - 1):
             if all(np.count_nonzero(members[sample]) >= count for members, count in needs):
                 return sample
             self.resampled += 1
@@ -122,22 +122,22 @@ class Rounds(ABC):
                 sample = np.union1d(sample, self.rng.choice(outside, short, replace=False))
         return sample
 
-    def _solved(self, sample: Index) -> Generator[str, None, Answer]:
-        """Solve on the sample from the coefficients there are, make the answer the model and return it.
+    def _solve(self, sample: Index) -> Generator[str, None, Answer]:
+        """Solve the sample from the current coefficients, make the answer the model and return it.
 
-        Yields '' where the host may stop.
+        Yield '' where the host may stop.
         """
         oracle = self.oracle
         seconds, evaluations = oracle.seconds, oracle.evaluations
         start = self.coef[sample] if self.solved else None
         self.rounds += 1
         self.last = {}
-        found: Any = None
-        self.part, where = self.problem.restrict(sample), f"{self.owner}, round {self.rounds}"
-        for found in answers(oracle, self.part, where, self.oracle_gap, start):
-            if not isinstance(found, Answer):
+        answer: Any = None
+        self.subproblem, where = self.problem.restrict(sample), f"{self.owner}, round {self.rounds}"
+        for answer in answers(oracle, self.subproblem, where, self.oracle_gap, start):
+            if not isinstance(answer, Answer):
                 yield ""
-        answer: Answer = found
+        assert isinstance(answer, Answer)
         self.coef[:] = 0.0
         self.coef[sample] = answer.coef
         self.intercept, self.working_set, self.solved = answer.intercept, len(sample), True
@@ -147,14 +147,14 @@ class Rounds(ABC):
         }
         return answer
 
-    def _note(self, **figures: Any) -> None:
-        """Keep the figures of one round."""
+    def _record(self, **figures: Any) -> None:
+        """Append the figures of a round to the log."""
         self.last = figures
-        for name, listed in self.log.items():
-            if len(listed) < _LOGGED:
-                listed.append(figures[name])
+        for name, values in self.log.items():
+            if len(values) < _MAX_LOGGED_ROUNDS:
+                values.append(figures[name])
 
-    def _iterate(self, ended: str, evidence: str = "") -> Iterate:
+    def _iterate(self, status: str, evidence: str = "") -> Iterate:
         oracle = self.oracle
         info: dict[str, Any] = {
             "rounds": self.rounds,
@@ -165,22 +165,23 @@ class Rounds(ABC):
             "oracle_again": oracle.again,
             "oracle_seconds": oracle.seconds,
             "oracle_evaluations": oracle.evaluations,
-            "own_evaluations": self.counter.evaluations - self.counted - oracle.evaluations,
+            "own_evaluations": self.counter.evaluations - self.initial_evaluations - oracle.evaluations,
             **self._figures(),
             **{f"round_{name}": value for name, value in self.last.items()},
         }
-        if ended:
-            told, own = evidence or self._evidence(ended), ended in self.own_ends
+        done = status in self.done_statuses
+        if status:
+            evidence = evidence or self._evidence(status)
             info.update(
-                status=ended,
-                **({"evidence": told} if own else {"stopped": f"{ended}: {told}"}),
+                status=status,
+                **({"evidence": evidence} if done else {"stopped": f"{status}: {evidence}"}),
                 solved_at_once=self.r >= self.n,
                 **{f"log_{name}": values for name, values in self.log.items()},
             )
         return Iterate(
             dual_coef=self.coef,
             intercept=self.intercept,
-            done=ended in self.own_ends,
+            done=done,
             step=self.rounds,
             working_set=self.working_set,
             info=info,
@@ -188,22 +189,22 @@ class Rounds(ABC):
 
     @abstractmethod
     def _figures(self) -> dict[str, Any]:
-        """Return what else each iterate tells of the run."""
+        """Return the entries of ``Iterate.info`` that only this algorithm has."""
 
     @abstractmethod
-    def _evidence(self, ended: str) -> str:
-        """Return what is known at an end."""
+    def _evidence(self, status: str) -> str:
+        """Return a sentence that explains the status with which the run ends."""
 
 
 class WeightedRounds(Rounds):
-    """Samples by weights that double at violators.
+    """Rounds with samples by weights, which double at violators.
 
-    mapped : what :func:`harness_sampling.scoring.mapped_features` says of the points
-    lemma : sums of the violators' share of the weight, and of the bound (u - r) delta / (r + 1) over u (Lemma 2.1)
+    mapped : the result of :func:`harness_sampling.scoring.mapped_features`
+    lemma : sums over the rounds of the violators' share of the weight and of its bound (u - r) delta / (r + 1) / u (Lemma 2.1)
     """
 
     logged = ("sample", "violators", "share", "successful", "oracle_seconds", "oracle_evaluations", "delta", "r")
-    own_ends = ("done",)
+    done_statuses = ("done",)
 
     def __init__(
         self, solver: WeightedSampling, problem: Problem, rng: np.random.Generator, mapped: int | None = None
@@ -217,22 +218,23 @@ class WeightedRounds(Rounds):
             self.delta = min(_FIRST_DELTA, self.n)
         else:
             self.delta = self.rule.dimension_bound() if solver.delta == "bound" else solver.delta
-        least = sum(count for _, count in self.rule.needs())
-        # of a reduced hull the support alone has k points of each class: a sample has three times as many
+        needed = sum(count for _, count in self.rule.needs())
+        # the support of a reduced hull has k points of each class: a sample has three times as many
         # 6 delta^2 is the r of the theorems
-        self.r = solver.r if solver.r is not None else max(6 * self.delta**2, 3 * least if least > 2 else 0)
-        self.since = self.unlucky = 0  # rounds with this delta; unsuccessful ones in a row
+        self.r = solver.r if solver.r is not None else max(6 * self.delta**2, 3 * needed if needed > 2 else 0)
+        self.delta_rounds = 0  # rounds with the current delta
+        self.unsuccessful = 0  # unsuccessful rounds in a row
 
     # -- one round -----------------------------------------------------------------------------------
 
     def _round(self) -> Iterator[str]:
-        """Sample, solve, look for violators, double."""
-        sample = self._usable(lambda: np.unique(self.weights.draw(self.r, self.rng)))
-        answer = yield from self._solved(sample)
+        """Draw a sample, solve it, find the violators and double their weights."""
+        sample = self._draw_usable(lambda: np.unique(self.weights.draw(self.r, self.rng)))
+        answer = yield from self._solve(sample)
         figures = {**self.spent, "sample": len(sample), "delta": self.delta, "r": self.r}
-        if meets(self.part, self.oracle_gap, answer):
-            self._note(**figures, violators=0, share=0.0, successful=False)
-            yield self._meeting()
+        if meets(self.subproblem, self.oracle_gap, answer):
+            self._record(**figures, violators=0, share=0.0, successful=False)
+            yield self._double_k()
             return
         violators = np.zeros(self.n, dtype=bool)
         if len(sample) < self.n:
@@ -241,33 +243,34 @@ class WeightedRounds(Rounds):
                 violators[first:last] = self.rule.violates(scores, first, last)
                 yield ""
             violators[sample] = False
-        yield self._judge(violators, figures, drawn=len(sample) < self.n)
+        yield self._double_weights(violators, figures, drawn=len(sample) < self.n)
 
-    def _judge(self, violators: Mask, figures: dict[str, Any], *, drawn: bool) -> str:
-        """Double the weights of the violators if they are few; return 'done' without any, else 'next'."""
+    def _double_weights(self, violators: Mask, figures: dict[str, Any], *, drawn: bool) -> str:
+        """Double the weights of the violators if they are few; return 'done' if there are none, else 'next'."""
         u, v = self.weights.total, self.weights.weight(violators)
         share, bound = v / u, max(0.0, 1.0 - self.r / u) * self.delta / (self.r + 1) if drawn else 0.0
         successful = 3 * self.delta * v <= u
         self.lemma[0] += share
         self.lemma[1] += bound
         self.successful += successful
-        self._note(**figures, violators=int(np.count_nonzero(violators)), share=share, successful=successful)
-        self.since += 1
-        self.unlucky = 0 if successful else self.unlucky + 1
+        self._record(**figures, violators=int(np.count_nonzero(violators)), share=share, successful=successful)
+        self.delta_rounds += 1
+        self.unsuccessful = 0 if successful else self.unsuccessful + 1
         if v == 0:
             return "done"
         if successful:
             self.weights.double(violators)
-        if self.solver.delta == "adaptive" and (self.since >= self.expected or self.unlucky >= _REFUTED):
+        too_small = self.delta_rounds >= self.expected_rounds or self.unsuccessful >= _UNSUCCESSFUL_ROUNDS
+        if self.solver.delta == "adaptive" and too_small:
             self.delta, self.r = min(2 * self.delta, self.n), 2 * self.r if self.solver.r else 4 * self.r
-            self.since = self.unlucky = 0
+            self.delta_rounds = self.unsuccessful = 0
             self.doublings += 1
         return "next"
 
     # -- how it ends ---------------------------------------------------------------------------------
 
-    def _meeting(self) -> str:
-        """The local solution has w = 0, and so has that of all points: k is too small (Balcazar et al., section 6)."""
+    def _double_k(self) -> str:
+        """Double k if ``doubles_k``, as w = 0 on the sample and so on all points (Balcazar et al., section 6)."""
         problem, doubles = self.problem, getattr(self.solver, "doubles_k", False)
         larger = with_doubled_k(problem) if doubles and isinstance(problem, HardMargin) else None
         if larger is None:
@@ -278,50 +281,50 @@ class WeightedRounds(Rounds):
         self.k_doublings += 1
         return "next"
 
-    def _concluded(self, ended: str) -> str:
-        if ended == "done" and self.k_doublings:
-            return "k doubled"  # solved, but another problem than the one that was stated
-        ended = super()._concluded(ended)
-        if not ended and self.solver.delta != "adaptive" and self.rounds >= _GIVES_UP * self.expected:
+    def _final_status(self, status: str) -> str:
+        if status == "done" and self.k_doublings:
+            return "k doubled"  # the solution of another problem than the stated one
+        status = super()._final_status(status)
+        if not status and self.solver.delta != "adaptive" and self.rounds >= _ROUNDS_FACTOR * self.expected_rounds:
             return "delta too small"
-        return ended
+        return status
 
     @property
-    def expected(self) -> float:
+    def expected_rounds(self) -> float:
         """6 delta ln m, which bounds the expected number of rounds (Balcazar et al., Theorems 2.2 and 4.3)."""
         return 6.0 * self.delta * math.log(max(2, self.n))
 
     def _figures(self) -> dict[str, Any]:
         rounds = max(1, self.rounds)
-        found = {
+        figures = {
             "successful_rounds": self.successful,
             "delta": self.delta,
             "doublings": self.doublings,
-            "rounds_bound": self.expected,
+            "rounds_bound": self.expected_rounds,
             "lemma_share": self.lemma[0] / rounds,
             "lemma_bound": self.lemma[1] / rounds,
         }
         if not self.k_doublings:
-            return found
+            return figures
         k = _ks(self.problem)
-        return {**found, "k_plus": k[0], "k_minus": k[1], "k_doublings": self.k_doublings}
+        return {**figures, "k_plus": k[0], "k_minus": k[1], "k_doublings": self.k_doublings}
 
-    def _evidence(self, ended: str) -> str:
+    def _evidence(self, status: str) -> str:
         rounds = self.rounds
-        if ended == "k doubled":
+        if status == "k doubled":
             settings, k = self.problem.settings, " and ".join(dict.fromkeys(f"{k:g}" for k in _ks(self.problem)))
-            own = "" if settings.D_minus is None else f", D_minus = {settings.D_minus:g}"
+            cap_minus = "" if settings.D_minus is None else f", D_minus = {settings.D_minus:g}"
             return (
-                f"the hulls that were stated meet, or nearly; the model is that of k = {k}, where they are apart: state reduced-hull "
-                f"with D = {settings.D:g}{own} to have it certified"
+                f"the stated hulls meet up to rounding; the model is that of k = {k}, with which they are disjoint: state "
+                f"reduced-hull with D = {settings.D:g}{cap_minus} to certify it"
             )
         return {
             "done": f"no violator after {rounds} rounds",
-            "w may be 0": f"in round {rounds} |w| is rounding: the hulls of {self.working_set:,} points meet, or are no farther "
-            "apart than rounding shows, and so are all",
+            "w may be 0": f"in round {rounds} |w| is rounding noise: the hulls of {self.working_set:,} points meet up to rounding, "
+            "and so do the hulls of all points",
             "max_rounds": f"violators are left after {rounds} rounds",
-            "delta too small": f"{rounds} rounds; {self.expected:.0f} were expected if delta held",
-        }[ended]
+            "delta too small": f"{rounds} rounds; at most {self.expected_rounds:.0f} are expected with a valid delta",
+        }[status]
 
 
 def _ks(problem: Problem) -> tuple[float, float]:
@@ -331,10 +334,10 @@ def _ks(problem: Problem) -> tuple[float, float]:
 
 
 class SupportRounds(Rounds):
-    """Samples of the support vectors and violators."""
+    """Rounds with samples of the support vectors and random violators."""
 
     logged = ("sample", "support", "violators", "share", "oracle_seconds", "oracle_evaluations")
-    own_ends = ("no violator", "gap", "k support vectors")
+    done_statuses = ("no violator", "gap", "k support vectors")
 
     def __init__(self, solver: RandSVM1, problem: Problem, rng: np.random.Generator) -> None:
         rule = rule_of(problem, solver.gap, solver.tau)
@@ -343,22 +346,22 @@ class SupportRounds(Rounds):
         self.solver, self.losses = solver, rule
         self.k = solver.most_support(problem)
         self.r = min(self.n, math.ceil(solver.c * self.k))
-        # up to half of what is asked for may be rounding: who violates is then told for between half and one and a half tau
-        asked = min(solver.gap, solver.tau or solver.gap)
-        self.scores = RunningScores(problem.kernel, 0.5 * asked if asked >= COARSE else None)
+        # scores may be off by half of the accuracy: the slack of a violator is then between tau / 2 and 3 tau / 2
+        accuracy = min(solver.gap, solver.tau or solver.gap)
+        self.scores = RunningScores(problem.kernel, 0.5 * accuracy if accuracy >= COARSE else None)
         self.idle, self.best, self.loss = 0, -np.inf, 0.0
-        self.sample: Index | None = None  # of the next round
+        self.sample: Index | None = None  # sample of the next round
 
     def _round(self) -> Iterator[str]:
-        """Lines 2 to 9 of Algorithm 2."""
+        """Perform lines 2 to 9 of Algorithm 2."""
         sample = self.sample
         if sample is None:  # line 1: r random points
-            sample = self._usable(lambda: np.sort(self.rng.choice(self.n, self.r, replace=False)))
-        answer = yield from self._solved(sample)
+            sample = self._draw_usable(lambda: np.sort(self.rng.choice(self.n, self.r, replace=False)))
+        answer = yield from self._solve(sample)
         self.rule.learn(sample, answer)
         self.last = dict(self.spent)
         violators = np.zeros(self.n, dtype=bool)
-        # with k support vectors it ends whether a point violates or not (line 4): no pass to find out
+        # with k support vectors the run ends with violators or without (line 4), so it needs no pass
         if len(sample) < self.n and np.count_nonzero(self.coef) < self.k:
             outside = np.ones(self.n, dtype=bool)
             outside[sample] = False
@@ -368,24 +371,24 @@ class SupportRounds(Rounds):
                 violators[part] = self.rule.violates(scores, first, last) & outside[part]
                 self.loss += float(self.losses.loss(scores, first, last) @ outside[part])
                 yield ""
-        ended = self._judge(len(sample), violators, answer)
-        if ended == "next":
-            self.sample = self._next(violators)
-        yield ended
+        status = self._status_of_round(len(sample), violators, answer)
+        if status == "next":
+            self.sample = self._next_sample(violators)
+        yield status
 
-    def _next(self, violators: Mask) -> Index:
+    def _next_sample(self, violators: Mask) -> Index:
         """Return the support vectors and r - |SV| random violators (lines 5 and 6)."""
         support, outside = np.flatnonzero(self.coef), np.flatnonzero(violators)
         room = min(len(outside), max(1, self.r - len(support)))
         return np.union1d(support, self.rng.choice(outside, room, replace=False))
 
-    def _judge(self, size: int, violators: Mask, answer: Answer) -> str:
-        """Note the round; return why it is the last one, or 'next'."""
+    def _status_of_round(self, size: int, violators: Mask, answer: Answer) -> str:
+        """Record the round; return the status with which the run ends, or 'next'."""
         support, count = int(np.count_nonzero(self.coef)), int(np.count_nonzero(violators))
-        looked = support < self.k or size == self.n
-        found = {"violators": count, "share": count / self.n} if looked else {"violators": None, "share": None}
-        self._note(**self.spent, sample=size, support=support, **found)
-        if not looked:
+        counted = support < self.k or size == self.n
+        figures = {"violators": count, "share": count / self.n} if counted else {"violators": None, "share": None}
+        self._record(**self.spent, sample=size, support=support, **figures)
+        if not counted:
             return "k support vectors"
         if count == 0:
             return "no violator"
@@ -397,7 +400,7 @@ class SupportRounds(Rounds):
         self.idle = 0 if dual > self.best + EXACTEST * abs(dual) else self.idle + 1
         self.best = max(self.best, dual)
         if self.idle >= IDLE:
-            # a violator that the oracle puts back at zero is seen anew each round, until it is solved more exactly
+            # a violator whose coefficient the oracle sets to 0 violates again each round until the oracle's gap is smaller
             if self.oracle_gap <= EXACTEST:
                 return "stalled"
             self.idle, self.oracle_gap = 0, 0.1 * self.oracle_gap
@@ -406,8 +409,8 @@ class SupportRounds(Rounds):
     def _figures(self) -> dict[str, Any]:
         return {"k": self.k, "oracle_gap": self.oracle_gap}
 
-    def _evidence(self, ended: str) -> str:
-        violators = self.last.get("violators")
-        told = "violators not looked for" if violators is None else f"{violators:,} violators"
-        found = f"{self.last.get('support', 0):,} support vectors, {told},"
-        return f"{found} after {self.rounds} rounds; k = {self.k:,}"
+    def _evidence(self, status: str) -> str:
+        count = self.last.get("violators")
+        violators = "violators not counted" if count is None else f"{count:,} violators"
+        support = f"{self.last.get('support', 0):,} support vectors"
+        return f"{support}, {violators}, after {self.rounds} rounds; k = {self.k:,}"

@@ -1,4 +1,4 @@
-"""One pass over all points in pieces: the scores of a model with few support vectors, never more than a piece of them."""
+"""Compute the scores of a model with few support vectors over all points, in pieces that bound the memory."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 from harness import KernelOracle, Precomputed
 from harness.support.arrays import Vector
 
-_VALUES = 1 << 26  # kernel values of a piece: a fraction of a second
-_FEWEST, _MOST = 1 << 14, 1 << 18  # points of a piece
-TRIED = 256  # points on which float32 is tried
-_BYTES = 32 << 20  # of points of a piece that are mapped from a file
+_PIECE_VALUES = 1 << 26  # kernel values per piece, which take a fraction of a second
+_MIN_PIECE = 1 << 14  # points per piece
+_MAX_PIECE = 1 << 18  # points per piece
+TRIAL_POINTS = 256  # number of points on which float32 is compared with float64
+_MAPPED_BYTES = 32 << 20  # bytes per piece of points that are mapped from a file
 
 
 def scores_in_pieces(
@@ -21,14 +22,14 @@ def scores_in_pieces(
     """Yield (first, last, K[first:last] coef) over all points; n x support kernel evaluations.
 
     coef : (n,)
-    mapped : what :func:`mapped_features` says of the points
+    mapped : the result of :func:`mapped_features`
 
-    Points mapped from a file are laid out for the kernel piece by piece: laid out as a whole they would fill the memory.
+    Points mapped from a file are copied piece by piece into the kernel's layout: a copy of all would fill the memory.
     """
     support = np.flatnonzero(coef)
-    step = min(_MOST, max(_FEWEST, _VALUES // max(1, len(support))))
+    step = min(_MAX_PIECE, max(_MIN_PIECE, _PIECE_VALUES // max(1, len(support))))
     if mapped is not None:
-        step = min(step, max(1, _BYTES // (8 * mapped)))
+        step = min(step, max(1, _MAPPED_BYTES // (8 * mapped)))
     weights = coef[support]
     for first in range(0, kernel.n, step):
         last = min(first + step, kernel.n)
@@ -37,52 +38,52 @@ def scores_in_pieces(
             yield first, last, kernel.expand(coef, piece)
             continue
         part = kernel.restrict(np.concatenate([support, piece]))
-        own = np.zeros(part.n)
-        own[: len(support)] = weights
-        yield first, last, part.expand(own, np.arange(len(support), part.n))
+        part_coef = np.zeros(part.n)
+        part_coef[: len(support)] = weights
+        yield first, last, part.expand(part_coef, np.arange(len(support), part.n))
 
 
 def mapped_features(kernel: KernelOracle) -> int | None:
-    """Return the number of features of points that are mapped from a file and are not scored by w itself; else None."""
+    """Return the number of features if the points are mapped from a file and the kernel is not linear; else None."""
     return kernel.n_features if kernel.is_mapped and not kernel.is_linear else None
 
 
 class RunningScores:
-    """The scores of one model after another, (n,): where few coefficients changed, only these are added up.
+    """Scores of a sequence of models, (n,), updated by the coefficients that changed if these are few.
 
-    The support vectors that a solution keeps mostly keep their coefficients too, at their bound: a pass then costs n
-    kernel evaluations for each that changed, not for each support vector. Rounding adds up as in any sum of as many terms.
+    Most support vectors of one solution are support vectors of the next with the same coefficient, at their bound. A pass
+    then costs n kernel evaluations for each coefficient that changed, instead of for each support vector. Rounding errors
+    accumulate as in any sum of as many terms.
 
-    error : of a score, below it float64 is not needed; each pass is tried on a few points both ways, and from the first
-        one that float32 is not enough for, all are in float64. None: float64 throughout
+    error : float32 is used while its error of a score, measured on a few points before each pass, is at most this; after the
+        first larger error all passes are in float64. None: float64 throughout
     """
 
     def __init__(self, kernel: KernelOracle, error: float | None = None) -> None:
         self.kernel, self.mapped, self.error = kernel, mapped_features(kernel), error
-        given = isinstance(kernel.kernel, Precomputed)  # to copy all its values would gain nothing
-        tried = error is not None and self.mapped is None and not kernel.is_linear and not given
-        self.single = kernel.replace(dtype=np.float32) if tried else None
+        precomputed = isinstance(kernel.kernel, Precomputed)  # a float32 copy of its values would gain nothing
+        use_single = error is not None and self.mapped is None and not kernel.is_linear and not precomputed
+        self.single = kernel.replace(dtype=np.float32) if use_single else None
         self.values: Vector = np.zeros(kernel.n)
         self._support = np.empty(0, dtype=np.intp)
         self._weights = np.empty(0)
 
     def update(self, coef: Vector) -> Iterator[tuple[int, int, Vector]]:
-        """Yield (first, last, K[first:last] coef) as :func:`scores_in_pieces` does; to be run to its end."""
+        """Yield (first, last, K[first:last] coef) as :func:`scores_in_pieces` does; the caller must exhaust the iterator."""
         change = coef.copy()
         change[self._support] -= self._weights
         support = np.flatnonzero(coef)
-        fresh = np.count_nonzero(change) >= len(support)
-        added = coef if fresh else change
+        recompute = np.count_nonzero(change) >= len(support)
+        added = coef if recompute else change
         for first, last, scores in scores_in_pieces(self._kernel(added), added, self.mapped):
-            self.values[first:last] = scores if fresh else self.values[first:last] + scores
+            self.values[first:last] = scores if recompute else self.values[first:last] + scores
             yield first, last, self.values[first:last]
         self._support, self._weights = support, coef[support]
 
     def _kernel(self, coef: Vector) -> KernelOracle:
-        """Return the kernel in float32 if that is enough for these coefficients, else in float64."""
+        """Return the kernel in float32 if it is accurate enough for these coefficients, else in float64."""
         if self.single is not None and self.error is not None:
-            tried = np.unique(np.linspace(0, self.kernel.n - 1, TRIED).astype(np.intp))
-            off = np.abs(self.single.expand(coef, tried) - self.kernel.expand(coef, tried)).max()
-            if off > self.error:
+            trial = np.unique(np.linspace(0, self.kernel.n - 1, TRIAL_POINTS).astype(np.intp))
+            if np.abs(self.single.expand(coef, trial) - self.kernel.expand(coef, trial)).max() > self.error:
                 self.single = None
         return self.kernel if self.single is None else self.single

@@ -1,4 +1,4 @@
-"""tube-svr: regression as the separation of the points shifted up from the points shifted down.
+"""Formulation tube-svr: regression as the separation of the points shifted up from the points shifted down.
 
 Every training point (x_i, y_i) gives two examples in the space of (phi(x), y): (x_i, y_i + epsilon) labelled +1 and
 (x_i, y_i - epsilon) labelled -1. The nearest points of their (reduced) convex hulls,
@@ -8,15 +8,15 @@ Every training point (x_i, y_i) gives two examples in the space of (phi(x), y): 
 give a hyperplane (w, sigma), theta_+, theta_- in that space and the function y(x) = ((theta_+ + theta_-) / 2 - <w, x>)
 / sigma. D = 1 is the hard tube (P6), a smaller D the soft tube (P7).
 
-The kernel of the composed examples is k(x_i, x_j) + (y_i +- epsilon)(y_j +- epsilon), and as u and v both sum to 1 all of
-w = sum (u_i - v_i) phi(x_i) and sigma = sum (u_i - v_i) y_i + 2 epsilon depend on u and v through coef = u - v alone. So
-a model is coef, (n,), as in every other regression here, and the problem over it is
+The kernel of the composed examples is k(x_i, x_j) + (y_i +- epsilon)(y_j +- epsilon). As u and v both sum to 1,
+w = sum (u_i - v_i) phi(x_i) and sigma = sum (u_i - v_i) y_i + 2 epsilon depend only on coef = u - v. So a model is coef, (n,),
+as in the other regression formulations, and the problem in coef is
 
     min 1/2 coef' (K + y y') coef + 2 epsilon y' coef + 2 epsilon^2
 
-with the same optimum. The targets are counted from their mean (``origin``): sum coef = 0 makes it the same problem, in
-smaller numbers. The intercept is -(theta_+ + theta_-) / 2, the certificate that of the reduced hulls of the 2 n examples.
-|w|^2 and sigma^2 are added, so that the units of y matter: targets of about the size of the kernel's values suit it best.
+with the same optimum. The mean of the targets (``origin``) is subtracted from them: as sum coef = 0 the problem is the same,
+in smaller numbers. The intercept is -(theta_+ + theta_-) / 2, the certificate that of the reduced hulls of the 2 n examples.
+|w|^2 and sigma^2 are added, so the units of y matter: targets of about the size of the kernel's values suit it best.
 
 Source: Balcazar, Dai, Tanaka, Watanabe, "Provably fast training algorithms for support vector machines" (2008),
 section 5, (P6), (P7); Bi & Bennett, NIPS 15 (2002), Theorems 3.1 and 3.2.
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from harness.support.arrays import Vector
     from harness.testing import Case
 
-_MEETING = 1e-15  # 2 epsilon sigma below this part of the largest (epsilon + |y|)^2 is no function's
-_ROUNDING = 1e-12  # a sum of weights this near to its total, relative, is off by rounding
+_MEETING = 1e-15  # 2 epsilon sigma below this fraction of max (epsilon + |y|)^2 counts as 0: the hulls meet
+_ROUNDING = 1e-12  # relative difference of a sum of weights from its total that counts as rounding
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class TubeSVRParameters(Parameters):
 
     formulation = "tube-svr"
 
-    epsilon: float = parameter(0.1, "half the width of the tube that is asked for, in units of y", gt=0)
+    epsilon: float = parameter(0.1, "half the width of the tube, in units of y", gt=0)
     D: float | None = parameter(
         None, "cap of each weight, 1 / k; 1: the hard tube; none: the cap of nu = 0.5, 4 / n, if feasible", gt=0, le=1
     )
@@ -58,10 +58,10 @@ class TubeSVRParameters(Parameters):
 
 
 class _TubeForm(DualForm):
-    """Variables u_i in [0, D] and -v_i in [-D_minus, 0], the sums of both fixed."""
+    """Dual form with variables u_i in [0, D] and -v_i in [-D_minus, 0] whose sums are fixed."""
 
     def variables(self, dual_coef: Vector) -> Vector:
-        """Return feasible (u, -v) near ``dual_coef``; what their sums lack is added to u_i and v_i alike."""
+        """Return feasible (u, -v) near ``dual_coef``; equal amounts are added to u_i and v_i until the sums are 1."""
         caps = float(self.upper[0]), -float(self.lower[-1])
         return self.feasible(_weights(np.asarray(dual_coef, dtype=np.float64), caps))
 
@@ -78,7 +78,7 @@ class TubeSVR(Problem):
         "sum dual_coef = 0, sum |dual_coef| <= 2, no dual_coef_i beyond its cap"
     )
     laws = Laws(doubled={"D": 0.5, "D_minus": 0.5})
-    epsilon = setting("epsilon", "Half the width of the tube that is asked for.")
+    epsilon = setting("epsilon", "Half the width of the tube.")
 
     @classmethod
     def zoo(cls) -> list[Case]:
@@ -112,7 +112,7 @@ class TubeSVR(Problem):
         super().__init__(kernel.replace(z=self.shifts), targets, replace(settings, D=self.cap))
 
     def restrict(self, indices: Any) -> TubeSVR:
-        """Keep the origin, which would follow the points."""
+        """Return the problem over the points ``indices``, with the origin of this problem instead of their mean."""
         indices = np.asarray(indices, dtype=np.intp)
         return type(self)(self._plain.restrict(indices), self.targets[indices], self.settings, origin=self.origin)
 
@@ -133,13 +133,13 @@ class TubeSVR(Problem):
         return max(abs(used[0] - used[1]), max(used) - 1.0, 1.0 - max(used) - room, beyond, 0.0)
 
     def sigma(self, dual_coef: Vector) -> float:
-        """Return the coordinate of the hyperplane along y, in units of y; at the optimum 0 only where w = 0 too."""
+        """Return the coordinate of the hyperplane along y, in units of y; at the optimum it is 0 only if w = 0 too."""
         return float(dual_coef @ self.shifts) + 2.0 * self.epsilon
 
     def composed(self) -> ReducedHull:
-        """Return the problem over the 2 n examples, all points shifted up before all shifted down; the same counter.
+        """Return the problem over the 2 n examples, points shifted up before points shifted down, with the same counter.
 
-        Its model (u, -v) is that of this problem as :meth:`of_composed` has it, with the same intercept.
+        :meth:`of_composed` converts its model (u, -v) to a model of this problem with the same intercept.
         """
         twice = np.concatenate([np.arange(self.n), np.arange(self.n)])
         shifted = np.concatenate([self.shifts + self.epsilon, self.shifts - self.epsilon])
@@ -148,7 +148,7 @@ class TubeSVR(Problem):
         return ReducedHull(kernel, labels, ReducedHullParameters(D=self.caps[0], D_minus=self.caps[1]))
 
     def of_composed(self, dual_coef: Any) -> Vector:
-        """Return the coefficients, (n,), of those of :meth:`composed`, (2 n,)."""
+        """Convert coefficients of :meth:`composed`, (2 n,), to coefficients of this problem, (n,)."""
         coef = np.asarray(dual_coef, dtype=np.float64)
         return np.asarray(coef[: self.n] + coef[self.n :])
 
@@ -161,7 +161,8 @@ class TubeSVR(Problem):
     def weights(self, dual_coef: Vector, intercept: float, scores: Vector) -> Vector:
         """Return (u, -v), (2 n,), of a model, see :meth:`composed_scores` for ``scores``.
 
-        What u and v share at a point takes no part in w: it is where it violates least, nearest to the function.
+        A common part of u_i and v_i does not change w; it is given to the points nearest to the function, where the
+        violation is least.
         """
         middle = scores + 2.0 * self.epsilon * self.shifts + intercept
         return _weights(dual_coef, self.caps, np.argsort(np.abs(middle), kind="stable"))
@@ -169,14 +170,15 @@ class TubeSVR(Problem):
     def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
         """Return the certificate of the reduced hulls of the 2 n examples: margin bounds, epsilon and gap."""
         weights = self.weights(dual_coef, intercept, model.scores.value)
-        both = self.composed_scores(dual_coef, model.scores.value)
+        scores = self.composed_scores(dual_coef, model.scores.value)
         if model.known:
-            whole = self._composed_expansion(dual_coef, model)
+            expansion = self._composed_expansion(dual_coef, model)
         else:
-            further = (np.abs(self.shifts) + self.epsilon) ** 2 - self.shifts**2
-            whole = self.composed().expansion_of(weights, both, float((self.kernel.diagonal() + further).max()))
-        found = self.composed().bounded_certificate(weights, intercept, whole)
-        return replace(found, feasibility_violation=self.feasibility_violation(dual_coef))
+            increase = (np.abs(self.shifts) + self.epsilon) ** 2 - self.shifts**2
+            largest_diagonal = float((self.kernel.diagonal() + increase).max())
+            expansion = self.composed().expansion_of(weights, scores, largest_diagonal)
+        certificate = self.composed().bounded_certificate(weights, intercept, expansion)
+        return replace(certificate, feasibility_violation=self.feasibility_violation(dual_coef))
 
     def _composed_expansion(self, dual_coef: Vector, model: Expansion) -> Expansion:
         """Return the expansion over the 2 n examples, sum u = sum v = 1, from that over the n points."""
@@ -196,27 +198,28 @@ class TubeSVR(Problem):
 
         Raises
         ------
-        InvalidModel : sigma = 0, no regression function.
+        InvalidModel : sigma is 0, so there is no regression function.
         """
         sigma = self._positive_sigma(dual_coef)
         return self.origin - (self.kernel.expand_new(dual_coef, points) + intercept) / sigma
 
     def _positive_sigma(self, dual_coef: Vector) -> float:
         sigma = self.sigma(dual_coef)
-        # at the optimum |(w, sigma)|^2 <= 2 epsilon sigma: below this a solver has found hulls that meet
+        # |(w, sigma)|^2 <= 2 epsilon sigma at the optimum, so a smaller right side is a solution of hulls that meet
         if 2.0 * self.epsilon * sigma > _MEETING * (self.epsilon + float(np.abs(self.shifts).max())) ** 2:
             return sigma
-        found = "sigma = 0" if abs(sigma) < 1e-9 * self.epsilon else f"sigma = {sigma:.3g}"
+        value = "sigma = 0" if abs(sigma) < 1e-9 * self.epsilon else f"sigma = {sigma:.3g}"
         raise InvalidModel(
-            f"tube-svr: {found}, so there is no regression function: a tube needs sigma > 0, and points shifted by "
+            f"tube-svr: {value}, so there is no regression function: a tube needs sigma > 0, and points shifted by "
             f"epsilon={self.epsilon:g} that separate; take a larger epsilon, or a smaller D than {self.cap:g}."
         )
 
 
 def _weights(coef: Vector, caps: tuple[float, float], order: Any = None) -> Vector:
-    """Return (u, -v), (2 n,), with u - v = ``coef``, no more than their ``caps``; both sum to 1 if there is room for it.
+    """Return (u, -v), (2 n,), with u - v = ``coef`` and u, v at most their ``caps``; both sum to 1 if the caps allow it.
 
-    What the sums lack is given to u_i and v_i alike: in proportion to the room at i, or to the first points of ``order``.
+    Equal amounts are added to u_i and v_i until the sums are 1: in proportion to the room at i, or to the first points of
+    ``order``.
     """
     up, down = np.clip(coef, 0.0, caps[0]), np.clip(-coef, 0.0, caps[1])
     room = np.minimum(caps[0] - up, caps[1] - down)
@@ -231,6 +234,6 @@ def _weights(coef: Vector, caps: tuple[float, float], order: Any = None) -> Vect
         shared = np.empty_like(room)
         shared[order] = np.clip(lacking - (np.cumsum(room[order]) - room[order]), 0.0, room[order])
     up, down = up + shared, down + shared
-    # a weight off its cap by rounding would count as free
+    # a weight that differs from its cap by rounding would count as free
     full_up, full_down = up >= caps[0] * (1.0 - _ROUNDING), down >= caps[1] * (1.0 - _ROUNDING)
     return np.concatenate([np.where(full_up, caps[0], up), -np.where(full_down, caps[1], down)])

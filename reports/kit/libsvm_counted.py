@@ -151,11 +151,11 @@ class LibSVMCounted(LibSVMOfficial):
             spec.loader.exec_module(module)
         return super().skip(problem)
 
-    def trained(self, problem: Problem, handed: Any) -> Iterate:
+    def train(self, problem: Problem, data: Any) -> Iterate:
         """Train with the counter at zero."""
         counter = c_longlong.in_dll(sys.modules[self.package].libsvm, _COUNTER)
         counter.value = 0
-        found = super().trained(problem, handed)
+        found = super().train(problem, data)
         found.info = {**found.info, COUNT: counter.value}
         return found
 

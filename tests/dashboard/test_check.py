@@ -165,7 +165,7 @@ def test_a_history_measures_again_what_looks_changed_and_believes_what_is_so_twi
         bench = Bench(
             tmp_path, tmp_path, [(measured(), first), (measured(), again or first)], asked=[([], ""), ([], "")]
         )
-        changes = checking.judge(bench, "base", "head").changes  # type: ignore[arg-type]
+        changes = checking.check_history(bench, "base", "head").changes  # type: ignore[arg-type]
         assert [(each.metric, each.verdict) for each in changes] == expected
         assert (len(bench.asked) > 2) == (again is not None)
 
@@ -291,14 +291,14 @@ def test_two_names_of_one_commit_and_ranges_are_refused_and_edits_without_a_comm
     code, _, err = command(capsys, "check", "main", "HEAD~0", "--config", tmp_path / "code")
     assert (code, f"'main' and 'HEAD~0' both name {commits[-1][:8]}" in err) == (2, True)
     for arguments, sentence in (
-        (("check", "HEAD~1..HEAD"), "two commits in two words, as in `harness dashboard check HEAD~1 HEAD`"),
+        (("check", "HEAD~1..HEAD"), "name two commits, as in `harness dashboard check HEAD~1 HEAD`"),
         (("check", "main", "HEAD~1.."), "HEAD: 'HEAD~1..' is a range"),
         (("run", "HEAD..main"), f"there is no commit in HEAD..main: both ends are {commits[-1][:8]}"),
-        (("run", "HEAD..HEAD~1"), "there is no commit in HEAD..HEAD~1: the older one comes first"),
+        (("run", "HEAD..HEAD~1"), "there is no commit in HEAD..HEAD~1: the older commit must come first"),
     ):  # fmt: skip
         code, _, err = command(capsys, *arguments, "--config", tmp_path / "code")
         assert (code, sentence in err) == (2, True), err
     git(tmp_path / "code", "add", "-A")
     monkeypatch.setattr(checking, "check", lambda *_, **__: Report("a" * 40, "b" * 40, LIMITS, [], 7))
     code, _, err = command(capsys, "check", "HEAD~1", "HEAD", "--config", tmp_path / "code")
-    assert (code, err) == (0, "note: some files have edits that are not committed: they are not measured\n")
+    assert (code, err) == (0, "note: some files have edits that are not committed; only commits are measured\n")

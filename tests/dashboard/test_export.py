@@ -126,7 +126,7 @@ def test_runs_of_no_commit_are_left_out_and_can_be_given_one(dashboard, tmp_path
     known = record(git_commit=commits[0] + "+")
     path = store(tmp_path / "s.sqlite", known, record("fw", git_commit="f" * 40), record("qp"))
     code, out, err = command(capsys, "export", "--config", tmp_path / "code", "--store", path)
-    assert (code, "runs: 1," in out, "2 runs name no commit of the repository" in err) == (0, True, True)
+    assert (code, "runs: 1," in out, "2 runs have no commit of the repository" in err) == (0, True, True)
     code, out, _ = command(capsys, "export", "--config", tmp_path / "code", "--store", path, "--commit", "HEAD")
     assert (code, "runs: 3," in out) == (0, True)
     stored = {file.commit: len(file.records) for file in read_all(tmp_path / "code" / ".asv" / "records")}
@@ -140,7 +140,10 @@ def test_runs_of_no_commit_are_left_out_and_can_be_given_one(dashboard, tmp_path
         (["--store", "empty.sqlite"], "no runs in empty.sqlite"),
         (["--store", "lost.sqlite"], "--commit REV"),
         (["--store", "lost.sqlite", "--commit", "v9"], "--commit: the repository"),
-        (["--single-file", "p.html", "--commit", "HEAD"], "--single-file: it is made of the stores alone"),
+        (
+            ["--single-file", "p.html", "--commit", "HEAD"],
+            "--single-file cannot be combined with --config and --commit",
+        ),
         (["--single-file", "no/where.html"], "the folder no"),
         (["--single-file", "p.html", "--store", "empty.sqlite"], "no runs in empty.sqlite"),
     ],
@@ -167,7 +170,7 @@ def test_a_folder_that_is_no_site_is_not_replaced(dashboard, tmp_path, capsys):
     conf.html_dir.mkdir(parents=True)
     (conf.html_dir / "thesis.tex").write_text("precious")
     code, _, err = command(capsys, "build", "--config", tmp_path / "code")
-    assert (code, "is no site made before" in err) == (2, True)
+    assert (code, "is not a site of asv" in err) == (2, True)
     assert (conf.html_dir / "thesis.tex").read_text() == "precious"
 
 
@@ -177,8 +180,8 @@ def test_a_name_is_bounded_and_different_for_different_names(one, other):
     name = names.short_name(f"<b>{one}")
     assert len(name) <= names.LONGEST_NAME
     assert "\n" not in name
-    assert "/" not in names.word(f"../{one}")
-    assert not names.word(f"../{one}").startswith(".")
+    assert "/" not in names.file_name_part(f"../{one}")
+    assert not names.file_name_part(f"../{one}").startswith(".")
     long = "x" * 300
     assert (names.short_name(long + one) == names.short_name(long + other)) == (one == other)
 
@@ -189,7 +192,7 @@ def test_a_seed_on_older_data_does_not_count():
         {"group": "g", "seed": 0, "repetition": 1, "measured_at": "2", "data": "new"},
         {"group": "older", "seed": 1, "repetition": 0, "measured_at": "0", "data": "new"},
     ]
-    assert names.counting(runs) == [runs[1]]
+    assert names.latest_records(runs) == [runs[1]]
 
 
 def test_of_several_stores_the_newest_of_a_run_counts_and_rows_of_paths_do_not(tmp_path):
@@ -201,5 +204,5 @@ def test_of_several_stores_the_newest_of_a_run_counts_and_rows_of_paths_do_not(t
     text, summary = page.of_stores([first, second])
     found = cells_of(blocks(text)["0-table"])
     assert {solver: row["fit_seconds"] for (solver, _), row in found.items()} == {"smo": 0.3, "fw": 0.5, "qp": 0.5}
-    assert [note[:25] for note in summary.notes()[-2:]] == ["1 runs are of older code,", "1 runs were measured anew"]
+    assert [note[:25] for note in summary.notes()[-2:]] == ["1 runs have older code, o", "1 runs were measured agai"]
     assert (summary.runs, sum("are of paths" in note for note in summary.notes())) == (3, 1)

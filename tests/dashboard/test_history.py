@@ -72,7 +72,7 @@ class Measured:
 
 
 def read(bench: measuring.Bench, commit: str) -> Measured:
-    result = Results.load(str(bench.file_of(commit)), bench.machine)
+    result = Results.load(str(bench.result_file(commit)), bench.machine)
     values: dict[tuple[str, tuple[str, str]], float | None] = {}
     for name in result.get_all_result_keys():
         if params := result.get_result_params(name):
@@ -146,7 +146,7 @@ def test_a_commit_that_cannot_be_installed_has_failures_only(measured: dict[str,
 
 
 def test_the_records_are_what_the_pages_read(history: History) -> None:
-    file = read_file(bench_of(history).record_file_of(history.commits["clean"]))
+    file = read_file(bench_of(history).record_file(history.commits["clean"]))
     assert (file.commit, file.machine) == (history.commits["clean"], MACHINE)
     assert file.commit_time == 1_700_086_400_000
     runs = file.cells()["fw", "twonorm"]
@@ -264,7 +264,7 @@ def test_a_run_compares_with_the_commit_before_and_names_the_solver_that_sleeps_
     assert {f"smo on {dataset}" for dataset in ("twonorm", "banana")} == {
         cell for cell, metric in worse(said) if metric == WALL
     }
-    file = read_file(bench_of(history).record_file_of(commit))
+    file = read_file(bench_of(history).record_file(commit))
     assert file.against == history.commits["clean"]
     assert {(*change["cell"], change["metric"]) for change in file.changes or () if change["metric"] == WALL} == {
         ("smo", dataset, WALL) for dataset in ("twonorm", "banana")

@@ -106,7 +106,7 @@ def test_init_writes_a_history_of_the_plugins_solvers_and_one_to_compare_with(pl
     )
 
     code, _, err = dashboard(plugin, "init")
-    assert (code, "nothing was written: asv.conf.json, benchmarks/grid.json" in err) == (2, True)
+    assert (code, "nothing was written, as asv.conf.json, benchmarks/grid.json" in err) == (2, True)
 
 
 def test_a_clone_ignores_what_is_measured_in_it(plugin: Path, tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_init_of_a_file_makes_it_a_project(plugin: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "sentence"),
     [
-        ("no repository", "is in no git repository"),
+        ("no repository", "is not in a git repository"),
         ("no plugin", "there is no plugin in"),
         ("broken", "pyproject.toml cannot be read"),
         ("not installed", "has no solver of the plugin zero-model; install it (pip install -e .)"),

@@ -381,6 +381,19 @@ def test_all_faults_are_named_at_once_and_what_is_to_be_typed_is_taken(tmp_path)
     assert (scaled.scale, scaled.missing, "unscaled" in scaled.load().notes) == ("standard", "mean", False)
 
 
+def test_a_column_far_from_the_others_is_named(tmp_path):
+    """The variance of all numbers makes gamma = 'scale' useless where columns lie far apart, however alike their ranges."""
+    points = np.random.default_rng(0).normal(size=(60, 3))
+    frame = pd.DataFrame(points, columns=list("abc")).assign(year=2000 + np.arange(60) % 20, label=np.arange(60) % 2)
+    frame.to_csv(tmp_path / "far.csv", index=False)
+    data = FileSource(path=str(tmp_path / "far.csv")).load()
+    name, mean = data.notes["unscaled"]["farthest"]
+    assert (name, round(mean)) == ("year", 2010)
+    assert "unscaled" not in printed(f"`{data.notes['unscaled']['write']}`").load().notes
+    frame.assign(year=frame["year"] - 2010).to_csv(tmp_path / "near.csv", index=False)
+    assert "unscaled" not in FileSource(path=str(tmp_path / "near.csv")).load().notes
+
+
 def test_what_no_parameter_mends_is_said_beside_what_one_does(tmp_path):
     frame = churn().assign(id=[f"C{i}" for i in range(60)], note=None).astype({"age": object})
     frame.loc[5, "age"] = "7O"

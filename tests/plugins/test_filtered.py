@@ -88,7 +88,7 @@ def test_on_outlier_margin_it_gives_up_the_share_and_leaves_the_widest_margin_of
     assert (last.info["dropped_positives"], last.info["dropped_negatives"]) == (100 * first, 100 * second)
     problem.checked(coef, last.intercept)
     sides = [np.flatnonzero(data.y_train == sign) for sign in (1, -1)]
-    dropped = filtered.flagged("isolation-forest", problem, sides, [first, second], np.random.default_rng(1))
+    dropped = filtered.detect_outliers("isolation-forest", problem, sides, [first, second], np.random.default_rng(1))
     rest = hard(data.x_train[~dropped], data.y_train[~dropped])
     exact = get_solver("qp").solve(rest)
     np.testing.assert_allclose(coef[~dropped] @ data.x_train[~dropped], exact.dual_coef @ rest.kernel.points, atol=1e-3)
@@ -103,7 +103,7 @@ def test_against_the_origin_all_points_are_judged_together():
     coef = last.dual_coef
     assert (last.info["dropped"], "dropped_positives" in last.info) == (30, False)
     problem.checked(coef, last.intercept)
-    dropped = filtered.flagged("isolation-forest", problem, [np.arange(300)], [0.1], np.random.default_rng(1))
+    dropped = filtered.detect_outliers("isolation-forest", problem, [np.arange(300)], [0.1], np.random.default_rng(1))
     assert (dropped & data.planted).sum() >= 15, "3 by chance"
     assert not coef[dropped].any()
     rest = one_hull(data.x_train[~dropped])
@@ -115,7 +115,9 @@ def test_a_class_is_never_left_empty(monkeypatch):
     problem = build(CSVC, *clouds(), Linear(), C=1.0)
     all_of_them = {"isolation-forest": lambda x, _: (np.zeros(len(x)), np.ones(len(x), dtype=bool))}
     monkeypatch.setattr(filtered, "_DETECTORS", all_of_them)
-    with pytest.raises(UsageError, match=r"isolation-forest calls all 60 positives outliers; .* Give share, the part"):
+    with pytest.raises(
+        UsageError, match=r"isolation-forest reports all 60 positives as outliers; .* Give share, the share"
+    ):
         next(Filtered().iterates(problem, np.random.default_rng(0)))
     dropped = last_of(Filtered(share=0.99), problem).info["dropped"]
     assert dropped == 118, "a share leaves one point of each class"

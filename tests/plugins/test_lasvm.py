@@ -123,7 +123,7 @@ def test_shrinking_to_and_fro(monkeypatch, cache_mb):
     Of the points that were dropped online it promises nothing: over 20 orders of these points the gap over all of them
     is up to 2e-3, with little memory up to 7e-3.
     """
-    monkeypatch.setattr(finishing, "_PAUSE", 20)
+    monkeypatch.setattr(finishing, "_PAUSE", 2)
     monkeypatch.setattr(finishing, "_WORTHWHILE", 0.001)
     calls = []
     unshrink = candidate_set.CandidateSet.unshrink

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from harness_rgd.outlier_margin import OutlierMargin
-from harness_rgd.upper_margin import Relaxation, peeled
+from harness_rgd.upper_margin import Relaxation, bound_by_pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -85,7 +85,7 @@ def test_no_bound_is_below_the_widest_margin_of_all_sets_in_which_the_exact_solv
     for _ in range(draws):
         problem = widest.drawn(rng)
         best, size, margins = widest.widest(problem), float(np.sqrt(problem.kernel.diagonal().max())), []
-        assert min(Relaxation(problem).bound(), peeled(problem)) >= best - 1e-9 * size
+        assert min(Relaxation(problem).bound(), bound_by_pairs(problem)) >= best - 1e-9 * size
         for last in get_solver("outlier-exact").iterates(problem, rng):
             problem.checked(last.dual_coef, last.intercept)
             assert last.info["upper"] >= best - 1e-9 * size
@@ -122,7 +122,7 @@ def test_no_upper_bound_is_below_the_margin_of_the_planted_inliers(n, d, share, 
     core = problem.inliers(np.flatnonzero(~out))
     assert isinstance(core, PolytopeDistance if origin else HardMargin)
     margin = certified(core, get_solver("nearest-point").with_target_gap(1e-4).solve(core)).margin_lower
-    assert min(Relaxation(problem).bound(), peeled(problem), problem.bounds[1]) >= margin * (1.0 - 1e-9) > 0.0
+    assert min(Relaxation(problem).bound(), bound_by_pairs(problem), problem.bounds[1]) >= margin * (1.0 - 1e-9) > 0.0
     assert problem.bounds[0] <= margin
     other = OutlierMargin.build(problem.kernel, y, {**problem.parameters, "delta": 0.9})
     before = problem.kernel.counter.evaluations

@@ -105,7 +105,7 @@ def test_sklearnex_runs_with_the_threads_of_the_run(peer, monkeypatch):
 
     given = []
     monkeypatch.setattr(daal4py, "daalinit", given.append)
-    peer().converted(build(CSVC, *overlapping(17, n=80), threads=3))
+    peer().convert(build(CSVC, *overlapping(17, n=80), threads=3))
     assert given == [3]
 
 
@@ -115,7 +115,7 @@ def test_what_sklearnex_hands_back_is_no_result_of_its(peer, monkeypatch):
     import sklearnex.svm
 
     monkeypatch.setattr(sklearnex.svm, "SVC", sklearn.svm.SVC)
-    with pytest.raises(UsageError, match="handed this problem back to scikit-learn"):
+    with pytest.raises(UsageError, match="passes this problem on to scikit-learn"):
         peer().solve(build(CSVC, *overlapping(18, n=80)))
 
 

@@ -77,7 +77,7 @@ def test_the_diameter_of_many_points_is_met_by_the_search_of_few(monkeypatch):
     x = np.random.default_rng(0).normal(size=(700, 3)) * [5.0, 1.0, 1.0]
     exact = planted._diameter(x)
     assert exact == pytest.approx(diameter(x[np.linalg.norm(x, axis=1) > 8.0]))
-    monkeypatch.setattr(planted, "_EXACT", 10)
+    monkeypatch.setattr(planted, "_MAX_EXACT_POINTS", 10)
     assert 0.8 * exact <= planted._diameter(x) <= exact * (1 + 1e-12)
 
 

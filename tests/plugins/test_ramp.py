@@ -311,7 +311,7 @@ def test_the_incumbents_fall_below_local_search_the_bound_rises_and_giving_up_is
     assert values[-1] < last_of(RampCCCP(), problem).info["objective"] * (1.0 - 1e-4)
     last = last_of(RampExact(max_nodes=3), problem)
     assert not last.done
-    assert last.info["stopped"].startswith("max_nodes: after 3 nodes it is proved that no model is below ")
+    assert last.info["stopped"].startswith("max_nodes: after 3 nodes the proved lower bound is ")
     assert last.info["lower_bound"] <= values[-1]
     assert (last.info["open"] > 0, last.info["global_gap"] > 1e-3) == (True, True)
 

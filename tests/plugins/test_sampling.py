@@ -126,7 +126,7 @@ def test_violators_for_ever_end_with_a_status():
     last, _ = finished(OptMargin(gap=1e-6, delta=1, r=2), problem)
     rounds = math.ceil(60.0 * math.log(120))
     assert (last.done, last.info["status"], last.info["rounds"]) == (False, "delta too small", rounds)
-    assert "29 were expected if delta held" in last.info["stopped"]
+    assert "at most 29 are expected with a valid delta" in last.info["stopped"]
     last, _ = finished(OptMargin(gap=1e-6, r=2, max_rounds=3), problem)
     assert (last.done, last.info["status"], last.info["rounds"]) == (False, "max_rounds", 3)
 
@@ -147,7 +147,7 @@ def test_hulls_that_meet_end_the_run_with_w_of_zero():
     ):
         last, _ = finished(solver, problem)
         assert (last.done, last.info["status"]) == (False, "w may be 0")
-        assert "in round 1 |w| is rounding: the hulls of" in last.info["stopped"]
+        assert "in round 1 |w| is rounding noise: the hulls of" in last.info["stopped"]
 
 
 def test_k_doubles_in_the_loop_until_w_is_not_zero():
@@ -157,7 +157,7 @@ def test_k_doubles_in_the_loop_until_w_is_not_zero():
     # the model is exact, but of another problem than the one that was stated
     assert (last.done, last.info["status"]) == (False, "k doubled")
     k = last.info["k_plus"]
-    assert f"the model is that of k = {k:g}, where they are apart" in last.info["stopped"]
+    assert f"the model is that of k = {k:g}, with which they are disjoint" in last.info["stopped"]
     assert f"state reduced-hull with D = {1 / k:g} to" in last.info["stopped"]
     assert last.info["k_minus"] == k == 2.0 * 2 ** last.info["k_doublings"]
     assert k > 2.0
@@ -327,7 +327,7 @@ SAID = {
     "nothing": "failed: it ended without a model",
     "weights": "failed: it returned no dual coefficients",
     "infeasible": "failed: dual_coef violates the constraints of",
-    "lies": "is uncertified: a relative gap of",
+    "lies": "reached a relative gap of",
 }
 RUNS = {
     "optmargin": (lambda: hard(*clouds(46, 60, 60, 2, 6.0)), OptMargin(gap=1e-6, r=6)),
@@ -429,7 +429,7 @@ def test_it_ends_at_a_certified_gap_or_at_k_support_vectors_without_another_pass
     assert (last.done, last.info["status"], last.info["round_support"] >= 20) == (True, "k support vectors", True)
     assert found.relative_gap > 1e-3
     assert last.info["own_evaluations"] == 40 * np.count_nonzero(last.dual_coef)  # the sample's certificate alone
-    assert "support vectors, violators not looked for, after 1 rounds; k = 20" in last.info["evidence"]
+    assert "support vectors, violators not counted, after 1 rounds; k = 20" in last.info["evidence"]
 
 
 def test_k_is_the_papers():
@@ -451,7 +451,7 @@ def test_an_oracle_that_does_not_see_the_violators_is_asked_to_be_more_exact(mon
     solver = RandSVM1(oracle="qp", k=300, c=1.0, gap=1e-10, tau=1e-3)
     run = SupportRounds(solver, problem, np.random.default_rng(0))
     run.sample = np.arange(300)
-    monkeypatch.setattr(run, "_next", lambda violators: np.arange(300))
+    monkeypatch.setattr(run, "_next_sample", lambda violators: np.arange(300))
     monkeypatch.setattr(run.rule, "violates", lambda scores, a, b: np.ones(b - a, dtype=bool))
     monkeypatch.setattr(run.rule, "loss", lambda scores, a, b: np.ones(b - a))
     last = list(run.iterates())[-1]

@@ -1,1 +1,1 @@
-"""The benchmarks of asv; a repository's folder of benchmarks has this folder on its path."""
+"""The benchmarks of asv. The ``__path__`` of a repository's package of benchmarks contains this folder."""

@@ -1,8 +1,8 @@
-"""What asv measures of each commit: every solver of ``grid.json`` on every data set, by `harness.compare`.
+"""Benchmarks of asv: every solver of ``grid.json`` on every data set, by `harness.compare`.
 
-This file runs with the harness that is installed at the commit. So it uses `harness.compare` alone, and loads `history`, the
-format of the records, by its path. A cell that the commit does not have is n/a; a cell that fails has ``track_failed``
-= 1 and is n/a everywhere else. asv keeps one number a benchmark, so the runs are also written beside its results.
+This file runs with the harness of the measured commit. So it only uses `harness.compare`, and loads `history`, the format of the
+records, by its path. A cell that the commit does not have is n/a; a cell that fails has ``track_failed`` = 1 and is n/a in the
+other benchmarks. As asv stores one number for each benchmark, the runs are also written next to its results.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ from typing import Any
 
 history = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / "history.py")))
 
-OK, ERROR, SKIPPED = map(str.lower, ("OK", "ERROR", "SKIPPED"))  # of harness.Status, which an older commit may not have
-REPEAT = 5  # runs of a cell
-SLACK = 20.0  # seconds that a cell may take beside the time limits of its runs: compilation, certificates
+OK, ERROR, SKIPPED = map(
+    str.lower, ("OK", "ERROR", "SKIPPED")
+)  # values of harness.Status, which older commits may lack
+REPEAT = 5  # number of runs of a cell
+SLACK = 20.0  # [s] time for compilation and certificates of a cell in addition to the time limits of its runs
 
 Cell = tuple[str, str]
 Runs = dict[Cell, list[dict[str, Any]]]
 
 
-# beside the repository's folder of benchmarks, of which package this module is a part
+# next to the repository's package of benchmarks, to which this module belongs
 GRID = json.loads(
     Path(str(sys.modules[__package__ or ""].__file__)).resolve().parents[1].joinpath("grid.json").read_text()
 )
-ONLY = [tuple(cell) for cell in json.loads(os.environ.get(history.ONLY, "[]"))]
-"""The cells that are measured; empty: all."""
+ONLY = [tuple(cell) for cell in json.loads(os.environ.get(history.ONLY, "[]"))]  # the cells to measure; empty: all
 SOLVERS, DATASETS = (
     {entry["name"]: entry for entry in GRID[kind] if not ONLY or entry["name"] in {cell[place] for cell in ONLY}}
     for place, kind in enumerate(("solvers", "datasets"))
@@ -48,8 +49,8 @@ CELLS = [
 ]  # fmt: skip
 
 
-def compared(cell: Cell, store: Path) -> list[dict[str, Any]]:
-    """Return the runs of a cell, or one without a fit that has the reason why there is none."""
+def run_cell(cell: Cell, store: Path) -> list[dict[str, Any]]:
+    """Return the runs of a cell, or one record with the reason why there are none."""
     solver, data = SOLVERS[cell[0]], DATASETS[cell[1]]
     try:
         import harness
@@ -68,7 +69,7 @@ def compared(cell: Cell, store: Path) -> list[dict[str, Any]]:
 
 
 def write(runs: Runs) -> None:
-    """Write the runs beside asv's results; a measurement that asv does not save has no commit and writes none."""
+    """Write the runs next to asv's results; a measurement that asv does not save has no commit and writes none."""
     commit = os.environ.get(history.ASV_COMMIT)
     folder = os.environ.get(history.RECORDS) or Path(os.environ.get(history.ASV_FOLDER, "."), ".asv", "records")
     if not commit:
@@ -82,10 +83,11 @@ def write(runs: Runs) -> None:
 
 
 def _time(name: str) -> Callable[[Any], float]:
-    """Return the function from runs to the median of a time, of later fits where a run has them."""
+    """Return the function from runs to the median of a time, for later fits if a run has them."""
     return lambda runs: statistics.median(run[f"steady_{name}"] or run[name] for run in runs)
 
 
+# benchmark ``track_<name>`` -> its unit, and the figure of a cell's runs, which is n/a if it is None or raises TypeError
 FIGURES: dict[str, tuple[str, Callable[[Any], float | None]]] = {
     "wall_seconds": ("seconds", _time("fit_seconds")),
     "cpu_seconds": ("seconds", _time("cpu_seconds")),
@@ -96,31 +98,30 @@ FIGURES: dict[str, tuple[str, Callable[[Any], float | None]]] = {
     "test_error_pct": ("%", lambda runs: round(100.0 * (1.0 - runs[0]["test_accuracy"]), 10)),
     "digits": ("digits", lambda runs: history.digits(runs[0]["relative_gap"])),
 }
-"""Benchmark ``track_<name>`` -> its unit, and the figure of a cell's runs; None or an error: it has none."""
 
 
 class Record:
-    """The figures of the runs of each cell, which ``setup_cache`` makes."""
+    """The benchmarks: figures of the runs of each cell, which ``setup_cache`` measures."""
 
     params, param_names, version = [[*SOLVERS], [*DATASETS]], ["solver", "dataset"], str(GRID["version"])
 
     def setup_cache(self) -> Runs:
-        """Measure the cells and write their runs; return the runs without traces: asv reads them for each number."""
+        """Measure the cells and write their runs; return the runs without traces, as asv reads them for each benchmark."""
         with tempfile.TemporaryDirectory(prefix="harness-history-") as folder:
-            runs = {cell: compared(cell, Path(folder, "store.sqlite")) for cell in CELLS}
+            runs = {cell: run_cell(cell, Path(folder, "store.sqlite")) for cell in CELLS}
         write(runs)
         return {cell: [{**run, "trace": []} for run in of_cell] for cell, of_cell in runs.items()}
 
     setup_cache.timeout = 60.0 + len(CELLS) * (REPEAT * GRID["timeout_seconds"] + SLACK)  # type: ignore[attr-defined]
 
     def setup(self, cache: Runs, solver: str, dataset: str) -> None:
-        """Leave out the cells that the commit does not have."""
+        """Raise NotImplementedError, which asv shows as n/a, for a cell that the commit does not have."""
         self.runs = cache.get((solver, dataset), [])
         if not self.runs or self.runs[0]["status"] in (history.ABSENT, SKIPPED):
             raise NotImplementedError
 
     def track_failed(self, *_: Any) -> float:
-        """1 if a run gave no model."""
+        """Return 1 if a run has no model, else 0."""
         return float(any(run["status"] != OK for run in self.runs))
 
     track_failed.unit = "0 or 1"  # type: ignore[attr-defined]
@@ -130,7 +131,7 @@ def _benchmark(unit: str, figure: Callable[[Any], float | None]) -> Any:
     def track(self: Record, *_: Any) -> float:
         try:
             value = None if self.track_failed() else figure(self.runs)
-        except TypeError:  # a figure that is None: nothing was observed
+        except TypeError:  # a field is None, as it was not observed
             value = None
         return math.nan if value is None else float(value)
 
