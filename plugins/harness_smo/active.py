@@ -65,6 +65,7 @@ class ActiveSet:
     """
 
     has_matrix: bool = False  # whether the whole kernel matrix is in memory
+    matrix: Block
 
     def __init__(
         self,
@@ -145,8 +146,10 @@ class ActiveSet:
         from harness_smo.descent import RESOLUTION, WorkingSet, joint_descent, pair_descent
 
         points = chosen % self.m if self.form.copies > 1 else chosen
-        at, of = selection(chosen, len(self.a)), selection(points, self.m)  # views instead of copies
-        block, before = self._block(points), self.a[at]
+        of = selection(points, self.m)  # views instead of copies
+        at = of if points is chosen else selection(chosen, len(self.a))
+        block = self.matrix if self.has_matrix and isinstance(of, slice) else self._block(points)
+        before = self.a[at]
         a, gradient = before.copy(), self.linear[at] - self.scores[of]
         work = WorkingSet(block, self.diagonal[of], a, self.lower[at], self.upper[at], gradient)
         # below this a violation may be rounding
@@ -242,8 +245,6 @@ class DenseActiveSet(ActiveSet):
     matrix : (m, m), in the cache's memory; exists if ``has_matrix``
     """
 
-    matrix: Block
-
     def compute_matrix(self) -> None:
         """Compute the kernel matrix: from now on a round makes full use of it."""
         everything = np.arange(self.m)
@@ -251,7 +252,8 @@ class DenseActiveSet(ActiveSet):
         self.matrix, self.has_matrix = self.cache.rows, True
         self.descents = 0
         self.unpaid = 0.0  # steps times variables since the last Newton step
-        self.in_groups = np.argsort(self.group, kind="stable")  # all variables, the first group first
+        # all variables, the first group first
+        self.in_groups = np.argsort(self.group, kind="stable") if self.form.groups == 2 else np.arange(len(self.a))
         self.alternates = self.form.copies > 1 and self.form.groups < 2  # the matrix is the block of a variable a point
 
     def round(self, tau: float) -> int:
@@ -263,7 +265,7 @@ class DenseActiveSet(ActiveSet):
                 return CONVERGED
             if not self.has_matrix:
                 self.compute_matrix()
-            price = self._newton_price(rise, fall)
+            price = self._newton_price(rise, fall) if self.descents else np.inf
             if self.unpaid > price:
                 self._newton(tau)
                 spent += price
@@ -304,15 +306,13 @@ class DenseActiveSet(ActiveSet):
         """Return the variables of a descent: all, or of the two at each point the one nearer to a violation."""
         if not self.alternates:
             return self.in_groups
-        m, middle = self.m, _middle(rise, fall, self.ends[0]) if self.form.groups else 0.0
+        m, middle = self.m, self.form.intercept(self.form.levels(self.ends))
         distance = np.minimum(middle - rise, fall - middle)  # from the wrong side of the middle
         return np.arange(m) + m * (distance[m:] < distance[:m])
 
     def _block(self, points: Index) -> Block:
         from harness_smo.passes import pick
 
-        if isinstance(selection(points, self.m), slice):
-            return self.matrix
         block = self._room(len(points))
         pick(self.matrix, points, block)
         return block
@@ -361,11 +361,3 @@ def nearest(distance: Vector, count: int) -> Index:
     if count >= len(distance):
         return np.arange(len(distance))
     return np.sort(np.argpartition(distance, count)[:count])
-
-
-def _middle(rise: Vector, fall: Vector, ends: tuple[float, float]) -> float:
-    """Return the mean gradient of the free variables of a group; without any, the middle of its ends."""
-    free = (rise > -np.inf) & (fall < np.inf)
-    if free.any():
-        return float(rise[free].mean())
-    return 0.5 * (ends[0] + ends[1]) if np.isfinite(ends[0] - ends[1]) else 0.0

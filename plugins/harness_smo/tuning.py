@@ -78,8 +78,8 @@ class Tuning:
     # -- Newton steps over the free variables: 1.07 / 3.5
     newton_wait: float = 0.125  # steps of a descent at least, over its variables
     newton_fixed: float = 1e5  # fixed cost of a step, in steps times variables
-    newton_factor: float = 0.1  # cost of a factor of f variables over f^3, in the same unit
-    newton_square: float = 5.0  # cost of the walk over f^2, in the same unit
+    newton_factor: float = 0.03  # cost of a factor of f variables over f^3, in the same unit
+    newton_square: float = 10.0  # cost of the walk over f^2, in the same unit
 
     # -- where a run pauses and ends
     pause: int = 20_000_000  # steps times variables between two iterates: some milliseconds
