@@ -212,6 +212,12 @@ class Parking:
     def _next(self, state: State, violating: Index) -> Index:
         """Return the points to activate when ``violating`` are parked."""
         active, slack = state.active, state.middle_slack()
+        if active.has_matrix:  # as many as now where that will do: those farthest from a violation make way
+            violating = violating[nearest(slack[violating], max(TUNING.active_least, active.m) // 2)]
+            stay = nearest(slack[active.points], max(0, active.m - len(violating)))
+            leaving = np.delete(active.points, stay)
+            if (slack[leaving] > 0.0).all():
+                return np.union1d(active.points[stay], violating)
         if active.has_matrix or state.exact:
             return np.union1d(active.points, violating)
         slack[violating] = -np.inf
