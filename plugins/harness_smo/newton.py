@@ -35,6 +35,7 @@ _RIDGE = {
 _MORE_RIDGE = 1e3  # factor of the ridge after a failed factorisation
 _LEVEL = 0.2  # spread of the gradient, in tau, that ends a minimisation
 _FLAT = 1e-10  # pivot over its entry of the inverse, below which it is rounding
+_MET = 512  # variables of a walk that meet a bound at most: its cost grows with their square
 _ROUNDED = 1e-12  # error of a sum over the sum of its absolute terms, below which it is rounding
 _OVERSHOT = 0.9  # slope over curvature of a step, below which it went past its optimum, by rounding
 _FACTORS = 3  # factorisations of a minimisation at most
@@ -160,10 +161,10 @@ def walk(inverse: Matrix, step: Vector, across: Matrix, sums: Matrix, a: Vector,
 
     Returns
     -------
-    Whether the optimum was reached; False if rounding ends the walk before.
+    Whether the optimum was reached; False if rounding, or the number of variables that meet a bound, ends the walk before.
     """
     f, q, met = len(a), len(sums), 0
-    taken = np.empty((q + f, f))  # the columns taken from P so far, each divided by the root of its pivot
+    taken = np.empty((q + min(f, _MET), f))  # the columns taken from P so far, each divided by the root of its pivot
     out = np.zeros(f, np.bool_)
     column = np.empty(f)
     for k in range(q):
@@ -179,8 +180,8 @@ def walk(inverse: Matrix, step: Vector, across: Matrix, sums: Matrix, a: Vector,
         for i in range(f):
             if not out[i]:
                 a[i] = min(max(a[i] + length * step[i], lower[i]), upper[i])
-        if first < 0:
-            return True
+        if first < 0 or met == len(taken):
+            return bool(first < 0)
         a[first] = upper[first] if step[first] > 0.0 else lower[first]
         out[first] = True
         for i in range(f):

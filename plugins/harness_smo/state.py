@@ -149,6 +149,14 @@ class State:
         self.bounds.widen(self)
         return True
 
+    def restart(self, form: DualForm) -> None:
+        """Begin again at 0 between the bounds of ``form``; the cached rows stay."""
+        self.form = form
+        self.a[:], self.scores[:], self.drift[:] = 0.0, 0.0, 0.0
+        old = self.active
+        self.rounds, self.steps = self.rounds + old.rounds, self.steps + old.steps
+        self.active = self._make_active(self.everything, old.cache, dense=False)
+
     # -- the active points ---------------------------------------------------------------------------
 
     def _make_all_active(self) -> ActiveSet:

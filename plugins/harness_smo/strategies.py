@@ -158,21 +158,25 @@ class Focus:
     """The points nearest to a violation with their whole kernel matrix, once the rounds cost as much."""
 
     def propose(self, state: State, /) -> Move | None:
-        """Propose these points."""
-        active, settings = state.active, state.settings
+        """Propose these points, or to begin again between narrow bounds where SMO is lost."""
+        active, bounds, settings = state.active, state.bounds, state.settings
         if state.outcome != MOVED or active.has_matrix or state.n > TUNING.focus_points:
             return None
         if not (settings.dense and settings.parking):
             return None
-        if active.violation < TUNING.focus_violation * state.bounds.tolerance:
+        if active.violation < TUNING.focus_violation * bounds.tolerance:
             return None
         a_round = TUNING.round_cost + TUNING.round_share * settings.working_set * active.m
         spent = (active.rounds * a_round + active.steps * settings.working_set) / TUNING.dense_payoff
-        if spent < TUNING.active_least**2:
+        all_had_a_turn = active.m == state.n and active.rounds == state.n // settings.working_set
+        lost = all_had_a_turn and active.violation > bounds.lost
+        if not lost and spent < TUNING.active_least**2:
             return None
         state.store()
         slack = state.middle_slack()[active.points]
-        near = int(np.count_nonzero(slack <= 0.0))
+        near, free = int(np.count_nonzero(slack <= 0.0)), int(np.count_nonzero(active.free))
+        if lost and near - free > TUNING.lost_points * state.n and (form := bounds.begin()) is not None:
+            return partial(state.restart, form)
         side = int(np.sqrt(state.memory.nbytes // state.kernel.dtype.itemsize))
         count = min(side, active.m, max(TUNING.active_least, int(TUNING.active_factor * near)))
         if count < min(active.m, TUNING.active_slack * near) or spent < count**2:
@@ -258,6 +262,7 @@ class Bounds:
     width : width of the problem's bounds over the first ones, at which one step takes a variable from one to the other;
         infinite if there are no such bounds, or they were used
     tolerance : violation to reach while ``cap`` is below 1, in units of f(x)
+    lost : violation above which SMO is lost between wide bounds
     """
 
     def __init__(self, form: DualForm, largest: float) -> None:
@@ -265,6 +270,7 @@ class Bounds:
         self._whole, self.cap = form, 1.0
         size = float(np.abs(form.linear).mean())
         self.tolerance = TUNING.narrow_violation * size
+        self.lost = TUNING.lost_violation * self.tolerance
         widest = float(form.upper.max() - form.lower.min()) * largest
         # a sum that is not 0, or an infinite bound, is no multiple of narrower ones
         sound = not form.relative and not form.start.any() and 0.0 < widest < np.inf

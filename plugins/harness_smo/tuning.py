@@ -46,6 +46,9 @@ class Tuning:
     widening: float = 4.0  # factor from one width to the next
     narrow_violation: float = 0.3  # tolerance between narrowed bounds, over the mean |linear|
     last_widening: float = 0.9  # fraction of the problem's bounds from which they come next
+    # bounds narrowed where SMO is lost after a round over all points: 1.00 / 1.3, 1.04 / 3.6
+    lost_violation: float = 20.0  # violation, in that tolerance, that counts as lost
+    lost_points: float = 0.1  # fraction of the points that must violate then
     sample_from: int = 1000  # points from which a sample is solved first: 1.00 / 1.7, 1.05 / 3.4
     sample_points: int = 256  # points of the sample
     sample_violation: float = 0.1  # violation that the sample's solution leaves, over the mean |linear|
