@@ -16,7 +16,7 @@ from pathlib import Path
 
 from harness import Executor, compare
 from harness.run.executors import DaskExecutor
-from harness.run.node_runner import _MAX_BLOCKS, _SLOT_SECONDS, _TASKS_PER_SLOT
+from harness.run.node_runner import _TASKS_PER_SLOT
 from harness.run.store import Store
 
 RUNS, NODES, LENGTHS = 1_000_000, (10, 100, 1_000), (0.013, 0.1, 1.0, 10.0)
@@ -46,8 +46,7 @@ def cost_of_a_task(count: int = 500) -> float:
 
 def simulated(nodes: int, length: float, run: float, task: float) -> tuple[float, str]:
     """Return runs a second, and who is busy the most."""
-    long = max(Executor.task_seconds, _SLOT_SECONDS * nodes)
-    size = min(2 * _MAX_BLOCKS, max(1, round(long / length)))  # two solvers
+    size = 2  # runs of a block: two solvers
     service = {"driver": run * size / 2, "scheduler": task / 2, "node": size * length}  # of either way
     way = ("driver", "scheduler", "node", "scheduler", "driver")
     free: dict[object, float] = {}

@@ -10,10 +10,13 @@ import inspect
 import re
 import sys
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING
 from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
+from types import GenericAlias
 from typing import Any
 
 import click
@@ -33,11 +36,13 @@ HERE = Path(__file__).parent
 CODE = Path(harness.__file__).parents[1]
 MADE = [path for path in HERE.rglob("*.md") if "<!-- made: " in path.read_text()]
 PAGES = tuple(path.relative_to(HERE).with_suffix("").as_posix() for path in MADE)
-MODULES = ("harness.report", "harness.registry.subproblem_oracle", "harness.support.jit", "harness.support.arrays")
-"""Modules beside `harness` and `harness.testing` that plugins import from."""
+MODULES = ("harness.report",)
+"""Modules that plugins import from, without public names."""
+HOMES = {"names": "harness", "testing": "harness.testing", "estimators": "harness.estimators"}
+"""Text of the public names of a module -> the module; the names of the other modules are one text."""
 ITEM = re.compile(r"(`{0,2}[\w*]+`{0,2}(?:, `{0,2}[\w*]+`{0,2})*) : (.*)")
 _MARKED = re.compile(r"(?::[\w:]+:)?(`{1,2})(?P<code>[^`]+)\1|[\\*_{}\[\]<>|$#]")
-_NAMED = re.compile(r"(harness(?:\.[\w-]+)+)(\(.*?\)(?: -> .*?)?)?(?: is a (.*))?")
+_NAMED = re.compile(r"(harness(?:\.[\w-]+)+)(\(.*?\)(?: -> .*?)?)?(?: is a (.*?))?(?: of .*|: (.*))?")
 _FIELD = re.compile(r"^    (\w+)(?:: .+?| = .+?)  # (.*)$", re.MULTILINE)
 
 missing: list[str] = []
@@ -181,27 +186,32 @@ def public() -> dict[str, str]:
     rule = "\n".join(each.strip("# ") for each in lines if each.startswith("#")).partition("Write it anew")[0]
     read = [_NAMED.fullmatch(each) for each in lines if each.startswith("harness.")]
     missing.extend("a line of public_names.txt that cannot be read" for each in read if each is None)
-    texts: dict[str, list[str]] = {"harness": [], "harness.testing": [], "harness.estimators": []}
-    for name, signature, bases in (match.groups() for match in read if match is not None):
+    texts = defaultdict[str, list[str]](list)
+    for name, signature, bases, attributes in (match.groups() for match in read if match is not None):
         home, _, own = name.rpartition(".")
-        if home in texts:
-            value = getattr(import_module(home), own)
+        owner, members = resolve_name(home), [own]
+        if inspect.ismodule(owner) and not attributes:
+            value = getattr(owner, own)
             kind = f"class {own}({bases})\n\n".replace("(object)", "") if bases else ""
             shown = code(kind + _call(own, signature) if signature or not bases else kind.strip())
-            texts[home].append(f"## {name}\n\n{shown}\n\n{prose(described(f'public name {name}', _doc(value)))}")
+            is_plain = isinstance(value, GenericAlias) or not getattr(value, "__module__", "").startswith("harness")
+            meaning = "" if is_plain else prose(described(f"public name {name}", _doc(value)))
+            level = "##" if home in ("harness", "harness.estimators") else "###"
+            texts[home].append(f"{level} {name}\n\n{shown}\n\n{meaning}")
+            continue
+        if attributes:
+            owner, members = resolve_name(name), attributes.split(", ")
         else:
-            home, _, cls = home.rpartition(".")
-            owner = getattr(import_module(home), cls)
-            if own not in items(owner.__doc__):  # those stand above
-                meaning = prose(described(f"public name {name}", _member(owner, own)))
-                texts[home].append(listed([(f"`{_call(own, signature, length=999)}`", meaning)]))
-    return {
-        "rule": prose(rule),
-        "names": "\n\n".join(texts["harness"]),
-        "estimators": "\n\n".join(texts["harness.estimators"]),
-        "testing": "\n\n".join(texts["harness.testing"]).replace("## harness.testing.", "### harness.testing."),
-        "modules": "\n\n".join(_module(name) for name in MODULES),
-    }
+            home = home.rpartition(".")[0]
+        pairs = [
+            (f"`{_call(each, signature, length=999)}`", prose(described(f"public name {name}", _member(owner, each))))
+            for each in members
+            if each not in items(owner.__doc__)  # those stand above
+        ]
+        texts[home].append(listed(pairs))
+    made = {name: "\n\n".join(texts.pop(home)) for name, home in HOMES.items()}
+    modules = ["\n\n".join([f"## {home}", prose(import_module(home).__doc__ or ""), *texts[home]]) for home in texts]
+    return {**made, "rule": prose(rule), "modules": "\n\n".join([*modules, *map(_module, MODULES)])}
 
 
 def _call(name: str, signature: str | None, length: int = 90) -> str:

@@ -14,7 +14,6 @@ from harness.datasets.dataset import Dataset as Dataset
 from harness.datasets.dataset import DataSource as DataSource
 from harness.datasets.dataset import content_sha256 as content_sha256
 from harness.datasets.splitting import rescaled as rescaled
-from harness.datasets.splitting import stratified_split as stratified_split
 from harness.kernels.functions import RBF as RBF
 from harness.kernels.functions import Kernel as Kernel
 from harness.kernels.functions import Linear as Linear
@@ -52,7 +51,6 @@ from harness.solver.path import SolutionPath as SolutionPath
 from harness.solver.protocol import DEFAULT_RELATIVE_GAP as DEFAULT_RELATIVE_GAP
 from harness.solver.protocol import Conformance as Conformance
 from harness.solver.protocol import Iterate as Iterate
-from harness.solver.protocol import Solution as Solution
 from harness.solver.protocol import Solver as Solver
 from harness.support.clocks import fit_clock as fit_clock
 from harness.support.clocks import fit_cpu_clock as fit_cpu_clock

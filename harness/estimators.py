@@ -43,6 +43,9 @@ from harness.support.parameters import check_known, parameters_of
 __all__ = ["PathSearchCV", "SolverClassifier", "SolverRegressor"]
 
 _BLOCK_VALUES = 1 << 22  # kernel values that are in memory at a time when points are scored
+_BELOW = (
+    0.99  # fraction of the upper bound below which a coefficient is not at its bound, whatever the solver's rounding
+)
 
 
 # -- problems, as folds of a path --------------------------------------------------------------------------
@@ -74,6 +77,15 @@ class _Cells(Grid):
         return self.points
 
 
+class _Remaining(tuple[GridPoint, ...]):
+    """Cells of a path; iteration leaves out those that are no longer in ``left``, index -> cell."""
+
+    left: dict[int, GridPoint]
+
+    def __iter__(self) -> Iterator[GridPoint]:
+        return (cell for cell in super().__iter__() if cell.index in self.left)
+
+
 class _Path(SolutionPath):
     """A path whose folds are given: splits that need be no partition, and pairs of classes."""
 
@@ -84,12 +96,14 @@ class _Path(SolutionPath):
         return self.given[cell.fold or 0].members
 
     def problem(self, cell: GridPoint) -> Problem:
-        _, self.targets, weights, *_ = self.given[cell.fold or 0]
-        problem: Any = super().problem(cell)
-        if weights is not None:
-            costs = problem.settings.C * weights
-            problem = type(problem)(problem.kernel, problem.targets, problem.settings, upper=costs)
-        return cast("Problem", problem)
+        def make() -> Any:
+            _, self.targets, weights, *_ = self.given[cell.fold or 0]
+            problem: Any = super(_Path, self).problem(cell)
+            if weights is None:
+                return problem
+            return type(problem)(problem.kernel, problem.targets, problem.settings, upper=problem.settings.C * weights)
+
+        return cast("Problem", self._cached("weighted problem", cell.index, make))
 
 
 def _path(
@@ -142,7 +156,9 @@ def _gamma(gamma: Any, X: Any) -> float:
 def _solved(path: _Path, estimator: Any) -> Iterator[tuple[GridPoint, Outcome | Exception, float]]:
     """Yield each cell of the path when it has ended, with its outcome, or an error if there is no model, and its seconds.
 
-    If a solver raises within a cell, its last model there is the outcome. The path continues with the next cell.
+    If a solver raises within a cell, its last model there is the outcome. The path continues with the next cell. A solution
+    of c-svc whose coefficients are all below C solves the cells with a larger C too; they are not given to a solver that stops
+    at a violation. One that stops at a gap solves them, as the gap grows with C.
     """
     solver, seed = path.solver, check_random_state(estimator.random_state).randint(2**31)
     if (refusal := solver.refusal(path.problem(path.cells[0]))) is not None:
@@ -158,8 +174,12 @@ def _solved(path: _Path, estimator: Any) -> Iterator[tuple[GridPoint, Outcome | 
         return result
 
     rng, began = np.random.default_rng(seed), time.perf_counter()
+    by_gap = estimator.target_gap is not None or getattr(solver, "gap", None) is not None
+    reuses = "upper" in path.formulation.per_point and not by_gap
     while path.cells:
         left = {cell.index: cell for cell in path.cells}
+        path.cells = remaining = _Remaining(path.cells)
+        remaining.left = left
         ended: Outcome | Exception = PluginError(f"solver '{solver.name}' ended its path before the last cell.")
         last, cell = None, path.cells[0]
         try:
@@ -169,6 +189,10 @@ def _solved(path: _Path, estimator: Any) -> Iterator[tuple[GridPoint, Outcome | 
                 if last.done or "stopped" in last.info:
                     result = outcome(cell, last)
                     yield left.pop(cell.index), result, time.perf_counter() - began
+                    if reuses and result.status is Status.OK and _is_below(result.dual_coef, path.problem(cell)):
+                        while cell.index + 1 in left and left[cell.index + 1].before == cell.index:
+                            cell = left.pop(cell.index + 1)
+                            yield cell, result, 0.0
                     last, began = None, time.perf_counter()
         except Exception as error:
             ended = error
@@ -180,6 +204,11 @@ def _solved(path: _Path, estimator: Any) -> Iterator[tuple[GridPoint, Outcome | 
             failed = left.pop(min(left) if last is None else cell.index)
             yield failed, ended, time.perf_counter() - began
         path.cells = tuple(left.values())
+
+
+def _is_below(dual_coef: Any, problem: Any) -> bool:
+    """Return whether all coefficients are clearly below their upper bounds."""
+    return dual_coef is not None and bool((np.abs(dual_coef) < _BELOW * problem.upper).all())
 
 
 def _coefficients(path: _Path, outcome: Outcome) -> Any:
@@ -440,7 +469,8 @@ class PathSearchCV(GridSearchCV):
     Attributes
     ----------
     best_params_, best_score_, best_index_, best_estimator_, cv_results_, n_splits_, scorer_, refit_time_ : as in `GridSearchCV`.
-        ``mean_fit_time`` of a cell is the time of its step along the path, to which the first one adds the kernel values
+        ``mean_fit_time`` of a cell is the time of its step along the path, to which the first one adds the kernel values; it is 0
+        where the model of the C before, with all coefficients below it, is that of this C
 
     Of equal scores the first in the order of ``cv_results_`` is chosen, as in `GridSearchCV`: the first C, then the first gamma.
     ``fit`` takes no sample weights.

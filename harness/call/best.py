@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from harness.run.record import Record
 
 _UNTIL = {"time": "seconds", "seconds": "seconds", "kernel_evaluations": "kernel_evaluations"}
-"""What is asked for -> the cost in a trace that tells what it was at a target."""
+"""Figure -> the cost in a trace, whose value at a target is known."""
 
 _NO_TARGET = (
     "without target_gap each solver stops where its own rule says, so what they cost does not compare; ask for "
@@ -45,9 +45,7 @@ def best_of(records: Sequence[Record], by: str, target: float | None) -> pd.Data
     if by not in known:
         raise UsageError(f"by={by!r} is no figure that is ranked{did_you_mean(by, known)}; known: {', '.join(known)}.")
     if target is not None and (by not in _UNTIL or not target > 0):
-        raise UsageError(
-            f"target={target!r}: a gap above 0 has a time or kernel evaluations until it, by={by!r} is neither."
-        )
+        raise UsageError(f"target={target!r} is a gap above 0, of by='time' or by='kernel_evaluations', not by={by!r}.")
     groups = [scope for group in datasets for scope in measures.scopes(known[by], group)]
     if target is None and known[by].stops and any(group.loose for group in groups):
         nothing = pd.DataFrame(columns=["dataset", "solver", by, "low", "high", "ties"])

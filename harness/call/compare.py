@@ -75,14 +75,13 @@ def compare(
         host_process.begin(options.get("threads", 1))
     paths = [str(path) for path in ([plugin_path] if isinstance(plugin_path, str | Path) else plugin_path)]
     studies = [study_file.parsed(study)] if study is not None else []
-    objects = Objects(request.loaded([*(path for file in studies for path in file.plugin_paths), *paths]))
+    files = [*(path for file in studies for path in file.plugin_paths), *paths]
+    objects = Objects(request.loaded(files, allow_broken=True))
     settings = objects.resolve({"plugins": plugins, "datasets": datasets, "plugin_path": paths, **options})
     sources = [*studies, StudyFile("harness.compare", Path.cwd(), settings)]
-    planned = request.build_study(
-        sources, objects.registry, fresh=fresh, many=yes, store=Path(store) if store else None
-    )
+    path = Path(store) if store else None
+    planned = request.build_study(sources, objects.registry, fresh=fresh, many=yes, store=path)
     records = request.run_study(planned, objects.registry, reporter(quiet=quiet, spelled=in_python), quiet=quiet)
     further = {"study": study and str(study), "store": store and str(store), "fresh": fresh, "yes": yes}
-    return Result(
-        tuple(with_suboptimality(records)), command_of({**settings, **further}), planned.sha256, objects.registry
-    )
+    command = command_of({**settings, **further})
+    return Result(tuple(with_suboptimality(records)), command, planned.sha256, objects.registry)

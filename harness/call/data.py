@@ -1,4 +1,4 @@
-"""Arrays, sparse matrices and frames as data sets: kept by their content, so that every process can read them.
+"""Arrays, sparse matrices and frames as data sets: stored by their content, so that every process can read them.
 
 They are written to the harness's cache as files of the formats that it reads anyway. A file's name has the hash of what
 is in it: the same content is written once, and runs over it are reused.
@@ -25,7 +25,6 @@ from harness.kernels.points import FLOATS, as_points
 from harness.support.errors import DataError
 from harness.support.files import write_whole
 from harness.support.parameters import validated
-from harness.support.printable import plain_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,10 +47,10 @@ def data(
     Parameters
     ----------
     X : (n, d) points: an array or a list, a sparse matrix or array of any kind that SciPy has, a pandas frame; or a
-        :class:`Dataset`, which has all the rest (which of its points are planted is not kept)
+        :class:`Dataset`, which has all the rest (which of its points are planted is not stored)
     y : (n,) labels, two values of any type, yes, true or the greater one is +1; numbers with ``task="regression"``. None: the label
         is a column of the frame ``X`` (and of ``X_test``), see ``label``
-    X_test, y_test : points for testing; without them a quarter of the rows is kept for it, see ``test_fraction``
+    X_test, y_test : points for testing; without them a quarter of the rows is set apart, see ``test_fraction``
     name : in tables and records; empty: ``array-`` and the beginning of the content's hash
     label : the column of a frame that is the label; None: the one called label, target, class or y, else the last one
     settings : what a file takes in brackets: ``test_fraction=0``, ``positive="spam"``, ``scale="standard"``,
@@ -83,10 +82,9 @@ def data(
     if any(map(_is_frame, points)):
         frames = _joined(points, labels, getattr(y, "name", None))
         return _store_frames(frames, name, {"label_column": "-1", **settings})
-    parts = dict(zip(("x_train", "x_test"), points, strict=False)) | dict(
-        zip(("y_train", "y_test"), labels, strict=False)
-    )
-    return _store_arrays(parts, name, settings)
+    arrays: dict[str, Any] = dict(zip(("x_train", "x_test"), points, strict=False))
+    arrays |= zip(("y_train", "y_test"), labels, strict=False)
+    return _store_arrays(arrays, name, settings)
 
 
 def _is_frame(x: Any) -> bool:
@@ -151,18 +149,14 @@ def _as_text(values: Sequence[Any], what: str) -> list[str]:
     first: dict[str, Any] = {}
     for value, text in zip(values, texts, strict=True):
         if isinstance(first.setdefault(text, value), str) is not isinstance(value, str):
-            raise DataError(
-                f"{what} has {first[text]!r} and {value!r}, which differ only in type; give all of them one type."
-            )
+            raise DataError(f"{what} has {first[text]!r} and {value!r}, which differ only in type; use one type.")
     return texts
 
 
 def _check_rows(x: Any, y: Any, labels: np.ndarray[Any, Any], points_name: str, labels_name: str) -> None:
     """Refuse a label too many or too few, and labels whose index has the rows of a frame in another order."""
     if x.shape[0] != len(labels):
-        raise DataError(
-            f"{points_name} has {x.shape[0]} rows and {labels_name} {len(labels)} labels; expected one label for each row."
-        )
+        raise DataError(f"{points_name} has {x.shape[0]} rows, {labels_name} has {len(labels)} labels; give one a row.")
     index: Any = getattr(y, "index", None)
     if not _is_frame(x) or not hasattr(index, "equals") or index.equals(x.index):
         return
@@ -174,28 +168,16 @@ def _check_rows(x: Any, y: Any, labels: np.ndarray[Any, Any], points_name: str, 
 
 
 def _joined(points: Sequence[Any], labels: Sequence[np.ndarray[Any, Any]], label: Any) -> list[pd.DataFrame]:
-    """Return frames with the labels as their last column; points without names take those of the frame beside them."""
+    """Return frames with the labels as their last column."""
     import pandas as pd
 
-    frame = next(x for x in points if _is_frame(x))
-    columns = frame.columns
-    texts = [str(name) for name, kind in zip(columns, frame.dtypes, strict=True) if kind.kind not in "fiub"]
-    if texts and not all(map(_is_frame, points)):
-        listed = plain_line(", ".join(map(repr, texts)), 200)
-        raise DataError(
-            f"X has columns of text, dates or categories, {listed}; give X and X_test as frames, or encode these."
-        )
+    if not all(map(_is_frame, points)):
+        raise DataError("of X and X_test one is a frame and the other is an array; give X and X_test as frames.")
     name = str(label or "y")
-    while name in set(map(str, columns)):
+    while name in set(map(str, points[0].columns)):
         name += "_"
-    frames = []
-    for x, found in zip(points, labels, strict=True):
-        if not _is_frame(x):
-            if x.shape[1] != len(columns):
-                raise DataError(f"X and X_test have {x.shape[1]} and {len(columns)} columns; expected the same number.")
-            x = pd.DataFrame(x if isinstance(x, np.ndarray) else x.toarray(), columns=columns)
-        frames.append(pd.concat([x.reset_index(drop=True), pd.Series(found, name=name)], axis=1))
-    return frames
+    columns = [pd.Series(values, name=name) for values in labels]
+    return [pd.concat([x.reset_index(drop=True), y], axis=1) for x, y in zip(points, columns, strict=True)]
 
 
 def _storable(frame: pd.DataFrame, where: str) -> pd.DataFrame:
@@ -215,10 +197,8 @@ def _storable(frame: pd.DataFrame, where: str) -> pd.DataFrame:
             changes[str(name)] = column.astype(kind.newbyteorder("="))
         elif kind.kind == "O" and pd.api.types.infer_dtype(column, skipna=True).startswith(("mixed", "bytes")):
             present = column.notna()
-            texts = pd.Series(
-                _as_text(column[present].tolist(), f"column '{name}'"), column.index[present], dtype=object
-            )
-            changes[str(name)] = texts.reindex(column.index)
+            texts = _as_text(column[present].tolist(), f"column '{name}'")
+            changes[str(name)] = pd.Series(texts, column.index[present], dtype=object).reindex(column.index)
     return frame.assign(**changes)
 
 
@@ -249,9 +229,8 @@ def _store_arrays(
         else:
             members[key] = array
 
-    return _source(
-        _store(f"{_checked_name(name, sha256)}.npz", sha256, lambda file: np.savez(file, **members)), settings
-    )
+    path = _store(f"{_checked_name(name, sha256)}.npz", sha256, lambda file: np.savez(file, **members))
+    return _source(path, settings)
 
 
 def _store_frames(frames: Sequence[pd.DataFrame], name: str, settings: dict[str, Any]) -> FileSource:
@@ -282,8 +261,8 @@ def renamed(source: FileSource, name: str) -> FileSource:
     """Return the data set of the same content under another name; of what :func:`data` returned."""
     path = Path(source.path)
     file = _checked_name(name, path.parent.name) + path.suffix
-    kept = _store(file, path.parent.name, lambda target: target.write(path.read_bytes()))
-    return replace(source, path=str(kept))
+    stored = _store(file, path.parent.name, lambda target: target.write(path.read_bytes()))
+    return replace(source, path=str(stored))
 
 
 def _store(name: str, sha256: str, content: bytes | Callable[[IO[bytes]], object]) -> Path:

@@ -114,9 +114,7 @@ class Objects:
             yield renamed(value, name) if name else value
         elif isinstance(value, DataSource) and not name:
             if not isinstance(value, FileSource) and type(value) not in self.registry.datasets.values():
-                raise UsageError(
-                    f"datasets: no plugin registers the source {type(value).__name__}; give its load() as a Dataset."
-                )
+                raise UsageError(f"datasets: no plugin registers {type(value).__name__}; give its load() as a Dataset.")
             yield value
         elif isinstance(value, Dataset) or hasattr(value, "columns"):
             yield data(value, name=name)
@@ -160,7 +158,7 @@ def _selections(given: Any, setting: str, kind: type) -> Iterable[str]:
         cls = item if inspect.isclass(item) else type(item)
         if not (isinstance(item, str) or issubclass(cls, kind)) or isinstance(item, Problem):
             raise UsageError(
-                f"{setting}: {item!r:.80} is no {setting}; give its name or its class, as in {setting}='{_EXAMPLES[setting]}'."
+                f"{setting}: {item!r:.80} is no {setting}; give a name or a class: '{_EXAMPLES[setting]}'."
             )
         values = parameters.values_of(item) if isinstance(item, Kernel) else values or {}
         texts = {name: [_parameter(each) for each in as_list(value)] for name, value in values.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import fields
@@ -17,11 +16,12 @@ from harness.datasets.files import FileSource
 from harness.measure.outcome import Limits, Status
 from harness.registry.discovery import load_registry, share_registry
 from harness.registry.entries import BrokenPlugin, ConfiguredSolver
+from harness.registry.plugin_files import module_name, plugin_file
 from harness.report.output import say
 from harness.run import executors
 from harness.run.plan import Study, check_path, check_size, factors
 from harness.run.store import default_store
-from harness.support import parameters, selection
+from harness.support import selection
 from harness.support.errors import UsageError
 from harness.support.selection import Item
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from harness.report.progress import Reporter
     from harness.run.messages import RunSpec
     from harness.run.record import Record
-    from harness.solver.protocol import Solver
 
 T = TypeVar("T")
 
@@ -40,21 +39,28 @@ _OF_THE_STUDY = (
 )  # fmt: skip
 """Settings that a `Study` has under the same names, with its defaults."""
 _GRIDS = {"plugins": "solvers", "datasets": "data sets", "kernel": "kernels", "formulation": "formulations"}
-DEFAULTS = StudyFile(
-    "", None, {name: setting.default for name, setting in SETTINGS.items() if setting.default is not None}
-)
+DEFAULTS = StudyFile("", None, {name: each.default for name, each in SETTINGS.items() if each.default is not None})
 
 
-def loaded(plugin_paths: Iterable[str] = ()) -> Registry:
-    """Return the registry of the installed plugins and the files of ``plugin_paths``, the one of this process then.
+def loaded(plugin_paths: Iterable[str] = (), *, allow_broken: bool = False) -> Registry:
+    """Return the registry of the installed plugins and the files of ``plugin_paths``, and share it in this process.
 
     Raises
     ------
-    UsageError : a plugin path that does not exist.
+    UsageError : a plugin path that does not exist, or one that cannot be loaded unless ``allow_broken``.
     """
     registry = load_registry(plugin_paths)
     share_registry(registry)  # reports describe the formulations of given plugins too
+    if not allow_broken:
+        refuse_broken(registry, plugin_paths)
     return registry
+
+
+def refuse_broken(registry: Registry, plugin_paths: Iterable[str], but: Container[str] = ()) -> None:
+    """Raise UsageError if a file of ``plugin_paths`` could not be loaded as a plugin, unless its plugin is in ``but``."""
+    for name in (module_name(plugin_file(path)) for path in plugin_paths):
+        if name in registry.broken and name not in but:
+            raise UsageError(registry.broken[name].sentence)
 
 
 def warn_of_broken(registry: Registry, but: Container[str] = ()) -> None:
@@ -69,7 +75,8 @@ def build_study(
 ) -> Study:
     """Return the study of files, a call or a command; a later source replaces settings of an earlier one.
 
-    Plugins that could not be loaded are named on standard error, each once.
+    Installed plugins that could not be loaded are named on standard error, each once, unless they are selected: then they are
+    rows of the result. So are files that cannot be loaded, but one that is not selected is a mistake.
 
     mistakes : those of other options, raised together with these
     options : ``fresh``, ``many`` and ``store`` of the study
@@ -85,7 +92,9 @@ def build_study(
         message = " ".join(str(error).split())
         warn_of_broken(registry, but=[name for name in registry.broken if f"plugin '{name}'" in message])
         raise
-    warn_of_broken(registry, but=[item.plugin for item in study.solvers if isinstance(item, BrokenPlugin)])
+    rows = [item.plugin for item in study.solvers if isinstance(item, BrokenPlugin)]
+    refuse_broken(registry, study.plugin_paths, but=rows)
+    warn_of_broken(registry, but=rows)
     return study
 
 
@@ -96,14 +105,11 @@ def _study(sources: Iterable[StudyFile], registry: Registry, wrong: Mistakes, op
         given |= read(source, registry, wrong)
     values |= given
     if not values["plugins"] and not wrong.errors:
-        wrong.add(
-            "", UsageError(f"{source.called('plugins')} is missing; name solvers or plugins, for example lasvm,fw.")
-        )
+        wrong.add("", UsageError(f"{source.called('plugins')} is missing; name solvers, for example lasvm,fw."))
     many = bool(options.get("many"))
-    grids = [
-        (sum(getattr(item, "size", 1) for item in values[name] or ()) or 1, nouns) for name, nouns in _GRIDS.items()
-    ]
-    check_size([*grids, (len(values["seeds"]), "seeds"), (_repetitions(values) or 1, "repetitions")], many=many)
+    sizes = {nouns: sum(getattr(item, "size", 1) for item in values[name] or ()) for name, nouns in _GRIDS.items()}
+    sizes |= {"seeds": len(values["seeds"]), "repetitions": _repetitions(values) or 1}
+    check_size([(size or 1, nouns) for nouns, size in sizes.items()], many=many)
     solvers = _select("plugins", values, registry.select_solvers, wrong)
     kernels = _select_together("kernel", values, registry.select_kernels, wrong)
     formulations = _select_together("formulation", values, registry.select_formulations, wrong)
@@ -138,12 +144,7 @@ def _study(sources: Iterable[StudyFile], registry: Registry, wrong: Mistakes, op
     if study.executor:
         wrong.collect("executor", executors.select_executor, study.executor, registry)
         if study.jobs > 1:
-            wrong.add(
-                "jobs",
-                UsageError(
-                    "it is for this machine alone; with --executor as many runs go on at once as the nodes have slots."
-                ),
-            )
+            wrong.add("jobs", UsageError("it is for this machine alone; with --executor the nodes have slots."))
     if "path" in given or "path" not in wrong.where:
         wrong.collect("", check_path, study, registry)
     wrong.refuse()
@@ -179,29 +180,19 @@ def run_study(study: Study, registry: Registry, progress: Reporter, *, quiet: bo
             progress.say(f"note: the result store {store} is new; every run is stored in it")
         progress.planned(specs, reused)
         if not specs:
-            progress.say(
-                "note: part {0}/{1} has no runs, as there are fewer than {0} blocks of runs".format(*study.part)
-            )
+            progress.say("note: part {0}/{1} has no runs: there are fewer than {0} blocks of runs".format(*study.part))
         for sentence in notes(study, specs, registry):
             progress.say(sentence)
 
     try:
         with progress:
-            driver = Driver(
-                study,
-                registry,
-                on_planned=planned,
-                on_repeated=progress.repeated,
-                on_started=progress.started,
-                on_finished=progress.finished,
-                on_note=progress.say,
-                on_working=progress.working,
-            )
+            shown = {f"on_{name}": getattr(progress, name) for name in ("repeated", "started", "finished", "working")}
+            driver = Driver(study, registry, on_planned=planned, on_note=progress.say, **shown)
             records = driver.run()
             if study.keep_models and not quiet:
                 progress.say(f"note: the new models take {driver.kept_bytes / 1e6:,.2f} MB of the store {store}")
             return records
-    except KeyboardInterrupt:  # said when the live display is gone
+    except KeyboardInterrupt:  # the live display is gone
         done, total = progress.done, progress.total
         measured = f"{done} of {total} runs are finished and stored in {store}" if total else "no run had been started"
         say(f"harness: interrupted; {measured}. The same command or call continues from there.")
@@ -236,11 +227,11 @@ def with_cells(records: Sequence[Record]) -> list[Record]:
 
 
 def notes(study: Study, specs: Iterable[RunSpec], registry: Registry) -> list[str]:
-    """Return notes on equal runs, on runs that can have no gap, on settings without effect, and on too few cores."""
+    """Return notes on runs that can have no gap, on settings without effect, and on too few cores."""
     runs = [spec for spec in specs if spec.formulation and spec.kernel]
     if not runs:
         return []  # broken plugins, or solvers that solve none of the formulations: their rows have the reason
-    targeted = [*_same_at_the_target(study), *_uncertifiable(runs, registry)] if study.limits.target_gap else []
+    targeted = _uncertifiable(runs, registry) if study.limits.target_gap else ()
     others = *_shared_names(study, registry), *_unused(study, runs, registry), *_scarce(study, len(runs))
     return [f"note: {text}" for text in (*targeted, *others)]
 
@@ -270,22 +261,6 @@ def _unused(study: Study, runs: Sequence[RunSpec], registry: Registry) -> Iterab
         yield f"--core-set-oracle has no effect: {solved} has no core set; hull formulations such as l2-svc have one"
 
 
-def _same_at_the_target(study: Study) -> Iterable[str]:
-    """Yield a sentence on solvers that differ only in parameters which the target gap sets: they are the same run."""
-    from harness.solver.protocol import with_target
-
-    same: dict[tuple[Any, ...], list[Solver]] = {}
-    for item in (item for item in study.solvers if isinstance(item, ConfiguredSolver)):
-        with contextlib.suppress(Exception):  # a plugin's code: its runs have the reason
-            run = item.plugin, with_target(item.solver, study.limits.target_gap), repr(item.problem_values)
-            same.setdefault(run, []).append(item.solver)
-    for solvers in same.values():
-        values = [parameters.values_of(solver) for solver in solvers]
-        if swept := [name for name in values[0] if any(of[name] != values[0][name] for of in values)]:
-            labels = " and ".join(solver.label for solver in solvers)
-            yield f"{labels} are the same run: the target gap sets {' and '.join(swept)}"
-
-
 def _uncertifiable(runs: Sequence[RunSpec], registry: Registry) -> Iterable[str]:
     """Yield a sentence for each solver whose runs can have no certified gap, or only with the dual of another run."""
     from harness.kernels.functions import Linear
@@ -296,15 +271,13 @@ def _uncertifiable(runs: Sequence[RunSpec], registry: Registry) -> Iterable[str]
     for run in runs:
         if run.skip_reason or run.broken_reason:
             continue
-        form, formulation = (
-            registry.solver_class(f"{run.plugin}/{run.solver}").model_form,
-            registry.formulations[run.formulation],
-        )
+        form = registry.solver_class(f"{run.plugin}/{run.solver}").model_form
+        formulation = registry.formulations[run.formulation]
         of = no_gap(form, formulation, linear=issubclass(registry.kernel_class(run.kernel), Linear))
         if of and not lacks_dual(run, registry):
-            sentences[
-                f"{run.solver} cannot reach the target: no gap can be certified of {of}; these rows end as missed"
-            ] = None
+            sentences[f"{run.solver} cannot reach the target: no gap can be certified of {of}; its rows are missed"] = (
+                None
+            )
         elif of and run.formulation not in duals:
             able = " or ".join(solvers_with_dual(formulation, registry)) or "a solver with a dual"
             only = f"{run.solver} reaches the target only with the dual of another run of the same problem"

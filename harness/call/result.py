@@ -33,7 +33,7 @@ class Result:
     ----------
     records : a run each, as the store has it, in the order of the plan; a path has its ``cells``
     command : the command line that compares the same
-    study : SHA-256 of what was asked, as every record has it
+    study : SHA-256 of the study, as every record has it
     """
 
     records: tuple[Record, ...]
@@ -70,7 +70,7 @@ class Result:
 
     @property
     def verdict(self) -> list[str]:
-        """The sentences below the table: who failed, which solver to take, or who is behind in time and test accuracy."""
+        """The sentences below the table: who failed, and which solver to take, or which is the most accurate."""
         from harness.report.verdict import of_records
 
         return list(map(in_python, of_records(self.records).sentences))
@@ -79,9 +79,8 @@ class Result:
         """Return what the columns and marks of the table mean, and what compilation took: a sentence or more a line."""
         from harness.report import table
 
-        return "\n".join(
-            in_python(text) for sheet in table.sheets(self.records, optional=False) for text in sheet.explained
-        )
+        sheets = table.sheets(self.records, optional=False)
+        return "\n".join(in_python(text) for sheet in sheets for text in sheet.explained)
 
     @property
     def failures(self) -> tuple[Record, ...]:
@@ -162,10 +161,10 @@ class Result:
         failed = f", {len(self.failures)} of them did not do what was asked" if self.failures else ""
         return f"<{runs} of {_few(solvers)} on {_few(datasets)}{failed}>"
 
-    def _repr_html_(self) -> str:
-        from harness.call.shown import html
+    def _repr_markdown_(self) -> str:
+        from harness.report import formats
 
-        return html(self.records)
+        return str(formats.render("markdown", self.records, command="", spelled=in_python, optional=False))
 
 
 def _few(names: Sequence[str]) -> str:

@@ -8,13 +8,8 @@ from dataclasses import dataclass
 from harness.call import values
 from harness.call.values import Reader
 
-WHAT, PROBLEM, PATH, LIMITS, HOW = (
-    "What to compare",
-    "The problem",
-    "A path of problems",
-    "Limits of a run",
-    "How to measure",
-)
+WHAT, PROBLEM, PATH = "What to compare", "The problem", "A path of problems"
+LIMITS, HOW = "Limits of a run", "How to measure"
 
 
 @dataclass(frozen=True)

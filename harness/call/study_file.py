@@ -132,9 +132,7 @@ def read(file: StudyFile, registry: Registry, mistakes: Mistakes) -> dict[str, A
             mistakes.add(name, UsageError(f"it is no part of a study; give {option} with the command."))
         else:
             near = did_you_mean(name, SETTINGS) if len(name) < 100 else ""
-            mistakes.add(
-                name, UsageError(f"there is no such option{near}; `harness compare --help-all` lists all options.")
-            )
+            mistakes.add(name, UsageError(f"there is no such option{near}; `harness compare --help-all` lists all."))
     return settings
 
 

@@ -21,11 +21,7 @@ _MOST_VALUES = 10_000  # values of one parameter of a path
 # of LIBSVM's guide (Hsu, Chang, Lin): C 2^-5, 2^-3, ..., 2^15 and gamma 2^-15, 2^-13, ..., 2^3
 USUAL = {"C": [2.0**k for k in range(-5, 16, 2)], "gamma": [2.0**k for k in range(-15, 4, 2)]}
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}  # unit -> seconds
-_BYTES = {
-    f"{unit}{b}": 2.0**power
-    for unit, power in (("", 0), ("k", 10), ("m", 20), ("g", 30), ("t", 40))
-    for b in ("", "b", "ib")
-}  # unit -> bytes
+_BYTES = {unit + b: 2.0 ** (10 * i) for i, unit in enumerate(("", *"kmgt")) for b in ("", "b", "ib")}  # unit -> bytes
 _AMOUNT = re.compile(r"\s*(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)\s*([A-Za-z]*)\s*", re.ASCII)
 _RANGE = re.compile(r"(?P<first>[^:]+?)\.\.(?P<last>[^:]+?):(?P<factor>.+)")
 
@@ -80,32 +76,18 @@ class Reader:
         text = text_of(given)
         try:
             return self.read(text)
-        except (ValueError, OverflowError, ZeroDivisionError) as error:
-            wrong = f"{error.part!r} in {text!r}" if isinstance(error, _Part) and error.part != text else repr(text)
-            raise UsageError(f"must be {self.expects}, not {wrong}; write for example {self.example}.") from None
-
-
-class _Part(ValueError):
-    """A part of a list is not accepted."""
-
-    def __init__(self, part: str) -> None:
-        super().__init__(part)
-        self.part = part
+        except (ValueError, OverflowError, ZeroDivisionError):
+            raise UsageError(f"must be {self.expects}, not {text!r}; write for example {self.example}.") from None
 
 
 def listed(convert: Callable[[str], T]) -> Callable[[str], list[T]]:
     """Return the reader of a comma list; what occurs twice counts once."""
 
     def read(text: str) -> list[T]:
-        values = dict[T, None]()
-        for part in map(str.strip, text.split(",")):
-            if not part:
-                raise ValueError(text)
-            try:
-                values[convert(part)] = None
-            except (ValueError, OverflowError):
-                raise _Part(part) from None
-        return list(values)
+        parts = [part.strip() for part in text.split(",")]
+        if not all(parts):
+            raise ValueError(text)
+        return list(dict.fromkeys(map(convert, parts)))
 
     return read
 
@@ -231,25 +213,17 @@ NAMES = Reader("NAMES", listed(str), "names separated by commas", "a,b")
 LABELS = Reader("NAMES", _labels, "names separated by commas", "'lasvm*,fw'")
 COSTS = Reader("LIST", listed(number(above=0.0)), "a positive number", "1 or 1,10")
 WIDTHS = Reader("LIST", listed(number(least=0.0)), "a number that is 0 or more", "0.1 or 0,0.1")
-SHARES = Reader(
-    "LIST",
-    listed(number(above=0.0, most=1.0, word="none")),
-    "a number above 0 and at most 1, or 'none'",
-    "0.5 or 0.1,0.5",
-)
-GAMMAS = Reader(
-    "LIST", listed(number(above=0.0, word="scale")), "a positive number or 'scale'", "0.1 or 0.1,1 or scale"
-)
+_SHARE = number(above=0.0, most=1.0, word="none")
+SHARES = Reader("LIST", listed(_SHARE), "a number above 0 and at most 1, or 'none'", "0.5 or 0.1,0.5")
+GAMMAS = Reader("LIST", listed(number(above=0.0, word="scale")), "a positive number or 'scale'", "0.1,1 or scale")
 SEEDS = Reader("SEEDS", _seeds, "whole numbers from 0 on, or a range from the smaller to the larger", "0,1,2 or 0-4")
 DURATION = Reader("TIME", amount(_SECONDS), "a positive time, in seconds or with s, m, h or d", "90 or 90s or 5m")
 MEMORY = Reader("SIZE", _memory, "a positive size with its unit: B, K, M, G or T", "512M or 2G")
 POSITIVE = Reader("NUMBER", number(above=0.0), "a positive number", "0.001")
 MEGABYTES = Reader("MB", number(above=0.0), "a positive number of megabytes", "256")
 AUTO = "auto"
-REPEAT = Reader(
-    "N|auto", lambda text: AUTO if text == AUTO else whole(text, least=1), "a whole number, at least 1, or auto", "3"
-)
 COUNT = Reader("N", lambda text: whole(text, least=1), "a whole number, at least 1", "3")
+REPEAT = Reader("N|auto", lambda text: text if text == AUTO else COUNT.read(text), f"{COUNT.expects}, or auto", "3")
 FOLDS = Reader("K", lambda text: whole(text, least=2), "a whole number, at least 2", "5")
 PART = Reader("I/N", _part_of_runs, "I/N, part I of N with I from 1 to N", "1/4")
 PATH = Reader("GRID", _path, "parameters with numbers", "C=1, C=[0.1,1] or C=2^-5..2^15:2^2 (by a factor)")

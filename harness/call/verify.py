@@ -77,7 +77,7 @@ def verify(
 
 
 def line(row: VerifiedRow) -> str:
-    """Return what is said of a row: ``digits, smo, c-svc C=1, rbf gamma=0.05, seed 0: agrees (11 figures)``."""
+    """Return the line of a row: ``digits, smo, c-svc C=1, rbf gamma=0.05, seed 0: agrees (11 figures)``."""
     record, shown = row.record, Row((row.record,))
     kernel = kernel_text(record.get("kernel"), record.get("kernel_parameters"))
     parts = [record.get("dataset") or "?", shown.name, shown.problem, kernel]

@@ -54,19 +54,15 @@ def entries(registry: Registry, listed: str) -> list[Entry]:
         return _plugins(registry)
     if kind == "command":
         added = commands.of(registry)
-        return [
-            Entry(kind, name, added.plugins[name], command.get_short_help_str(limit=80), command.callback)
-            for name, command in added.commands.items()
-        ]
+        found = [(name, each.get_short_help_str(limit=80), each.callback) for name, each in added.commands.items()]
+        return [Entry(kind, name, added.plugins[name], line, callback) for name, line, callback in found]
     if kind == "observer":
         hooks = [getattr(registry.manager.hook, hook).get_hookimpls() for hook in OBSERVERS]
-        found = [(observer.function, observer.plugin_name) for observers in hooks for observer in observers]
-        return [Entry(kind, function.__name__, plugin, summary(function), function) for function, plugin in found]
+        observers = [(each.function, each.plugin_name) for of_hook in hooks for each in of_hook]
+        return [Entry(kind, function.__name__, plugin, summary(function), function) for function, plugin in observers]
     things = {name: SimpleNamespace(__doc__=line) for name, line in FORMATS.items()} if kind == "report format" else {}
-    entries = [
-        Entry(kind, name, registry.owner(kind, name), _line(thing), thing)
-        for name, thing in (things | registry.things(kind)).items()
-    ]
+    things |= registry.things(kind)
+    entries = [Entry(kind, name, registry.owner(kind, name), _line(each), each) for name, each in things.items()]
     for entry in entries:
         if kind == "solver":
             entry.facts["solves"] = solved_names(registry, entry.subject)
@@ -130,7 +126,5 @@ def find(registry: Registry, name: str) -> list[Entry]:
     named = named or [entry for entry in everything if entry.name.endswith(f"/{name}")]
     if not named:
         near = did_you_mean(name, dict.fromkeys(entry.name for entry in everything))
-        raise UsageError(
-            f"nothing is called '{name}'{near}; `harness list KIND` lists what there is, KIND one of {', '.join(LISTED)}."
-        )
+        raise UsageError(f"nothing is called '{name}'{near}; `harness list KIND` lists {', '.join(LISTED)}.")
     return named

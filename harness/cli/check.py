@@ -31,10 +31,7 @@ _FAILURES = Path("harness-failures")  # folder of the smallest failing problems
 @click.argument("targets", nargs=-1, metavar="PLUGIN|FILE|NAME...")
 @click.option("--verbose", "-v", is_flag=True, help="A line for each check, also for those that passed.")
 @click.option(
-    "--only",
-    multiple=True,
-    type=options.Converted(values.LABELS),
-    help="Only the checks whose name contains one of these.",
+    "--only", multiple=True, type=options.Converted(values.LABELS), help="Only checks with this in their name."
 )
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", help="How to show it.")
 @click.option(
@@ -60,7 +57,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     from harness.call import request
     from harness.report import files, output
     from harness.support.errors import UsageError
-    from harness.testing.plugin import suites_of
+    from harness.testing.plugin import suites_of_each
 
     registry = request.loaded(given["plugin_path"])
     if given["reproduce"] is not None:
@@ -70,9 +67,9 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     only = [text.removeprefix("test_") for texts in given["only"] for text in texts] or [""]
     began, entries = monotonic(), list[dict[str, Any]]()
     unchecked = False
-    for target in given["targets"]:
+    for target, suites in suites_of_each(given["targets"], registry).items():
         of_target = list[dict[str, Any]]()
-        for suite in suites_of(target, registry):
+        for suite in suites:
             of_suite = list[dict[str, Any]]()
             for entry in _entries(suite, target, only):
                 if given["format_"] == "text" and (given["verbose"] or entry["status"] == "failed"):
@@ -87,14 +84,10 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     if given["format_"] == "json":
         output.show(files.content("json", entries).decode())
     statuses = collections.Counter(entry["status"] for entry in entries)
-    counts = [
-        f"{statuses[status]} {status}" for status in ("passed", "failed", "excused", "skipped") if statuses[status]
-    ]
-    left_out = sum(entry["skipped"] for entry in entries)
-    counts += [f"{left_out} problems left out"] if left_out else []
-    output.say(
-        f"{len(entries)} checks in {monotonic() - began:.1f} s: {', '.join(counts) or '--only names none of them'}"
-    )
+    counts = {status: statuses[status] for status in ("passed", "failed", "excused", "skipped")}
+    counts["problems left out"] = sum(entry["skipped"] for entry in entries)
+    summary = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "--only names none of them"
+    output.say(f"{len(entries)} checks in {monotonic() - began:.1f} s: {summary}")
     ctx.exit(int(statuses["failed"] > 0 or unchecked))
 
 
@@ -125,10 +118,8 @@ def _left_out(entries: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Yield a line for each reason why checks of a thing were not made, or not on all problems."""
     checks = collections.Counter(reason for entry in entries for reason in entry["reasons"])
     for reason, number in checks.items():
-        yield (
-            _folded(f"skipped  {entries[0]['thing']}: {number} {'check' if number == 1 else 'checks'}. {plain(reason)}")
-            + "\n"
-        )
+        checks_of = f"{entries[0]['thing']}: {number} check{'s' * (number != 1)}"
+        yield _folded(f"skipped  {checks_of}. {plain(reason)}") + "\n"
 
 
 def _lines(entry: dict[str, Any], before: Sequence[dict[str, Any]]) -> str:
@@ -163,8 +154,6 @@ def _reproduce(file: Path, registry: Registry) -> int:
     suite, result, case = again(file, registry, suites_of)
     if result.error is not None:
         output.say("".join(traceback.format_exception(result.error)).rstrip())
-    heading = (
-        f"{result.status}: {result.check.removeprefix('test_')} of {suite.label()} on {case}, {len(case.y)} points"
-    )
-    output.show(f"{heading}{'. ' * bool(result.message)}{result.message}\n")
+    what = f"{result.check.removeprefix('test_')} of {suite.label()} on {case}, {len(case.y)} points"
+    output.show(f"{result.status}: {what}{'. ' * bool(result.message)}{result.message}\n")
     return int(result.status == "failed")

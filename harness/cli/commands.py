@@ -30,7 +30,7 @@ COMMANDS = {
     "compare": ("harness.cli.compare", "Run solvers on data sets and show what it cost."),
     "list": ("harness.cli.describe", "List solvers, plugins, data sets, kernels ..."),
     "describe": ("harness.cli.describe", "Describe one of them, with its parameters."),
-    "data": ("harness.cli.data", "Fetch and check the files of the papers' data sets."),
+    "data": ("harness.cli.data", "Fetch and check files of papers' data sets."),
     "check": ("harness.cli.check", "Check a plugin: is what it returns right, counted, repeatable?"),
     "results": ("harness.cli.results", "Show, export, merge or delete earlier results."),
     "verify": ("harness.cli.verify", "Verify a bundle of results on this machine."),
@@ -115,9 +115,7 @@ def _validated(returned: Iterable[click.Command]) -> dict[str, click.Command]:
     PluginError : no list of commands, or a name that two of them have.
     """
     if not isinstance(returned, (list, tuple)) or not all(isinstance(item, click.Command) for item in returned):
-        raise PluginError(
-            f"{HOOK} returned {returned!r}; it must return a list of click commands: return [my_command]."
-        )
+        raise PluginError(f"{HOOK} returned {returned!r}; it must return a list of click commands.")
     commands: dict[str, click.Command] = {}
     for command in returned:
         name = command.name or ""
@@ -175,9 +173,7 @@ class LazyGroup(CommandGroup):
             plugin = self._added(ctx).plugins.get(ctx.invoked_subcommand or "") if "added" in ctx.meta else None
             if plugin is None or isinstance(error, (*_ENDINGS, HarnessError, OSError)):
                 raise
-            raise PluginError(
-                f"the command '{ctx.invoked_subcommand}' failed: {format_error(error, plugin)}"
-            ) from error
+            raise PluginError(f"command '{ctx.invoked_subcommand}' failed: {format_error(error, plugin)}") from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the help."""

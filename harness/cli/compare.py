@@ -81,14 +81,13 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     sources = [study_file.parsed(given["study"])] if given["study"] else []
     for file in sources:
         words.setdefault("plugin_path", file.plugin_paths)
-    registry = request.loaded(words.get("plugin_path", []))
+    registry = request.loaded(words.get("plugin_path", []), allow_broken=True)
     target = mistakes.collect("", output.checked_output, given["output"])
     form = mistakes.collect("", formats.chosen, given["format_"], given["output"], registry)
     store = given["store"] and mistakes.collect("", output.checked_file, given["store"], "--store", "results.sqlite")
     sources.append(study_file.StudyFile("", None, words))
-    study = request.build_study(
-        sources, registry, mistakes=mistakes, fresh=given["fresh"], many=given["yes"], store=store
-    )
+    further = {"fresh": given["fresh"], "many": given["yes"], "store": store}
+    study = request.build_study(sources, registry, mistakes=mistakes, **further)
     assert form is not None, "else it was refused"
     if given["plot"]:
         _check_plot(form, paths=bool(study.path))
@@ -111,9 +110,8 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     except BrokenPipeError:  # nobody reads on
         pass
     except OSError as error:
-        raise UsageError(
-            f"{error.filename}: {error.strerror}. Every run is stored; `harness results` shows them."
-        ) from None
+        stored = "Every run is stored; `harness results` shows them."
+        raise UsageError(f"{error.filename}: {error.strerror}. {stored}") from None
     ctx.exit(request.exit_code(records))
 
 
@@ -129,16 +127,9 @@ def _deliver(
     if given["cells"] or form not in formats.OF_RUNS:
         records = every
     styled, width = target is None and output.styled(), output.width()
-    content = formats.render(
-        form,
-        records,
-        added=registry.report_formats,
-        width=width,
-        styled=styled,
-        command=typed,
-        explain=given["explain"],
-        picture=curves.text(every, width=width, styled=styled) if given["plot"] else "",
-    )
+    picture = curves.text(every, width=width, styled=styled) if given["plot"] else ""
+    shown = {"width": width, "styled": styled, "explain": given["explain"], "picture": picture}
+    content = formats.render(form, records, added=registry.report_formats, command=typed, **shown)
     output.deliver(content, target, quiet=given["quiet"])
     if target is not None and not given["quiet"] and (answer := of_records(records)).sentences:
         for line in [*answer.sentences, *answer.further(typed)]:

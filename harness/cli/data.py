@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from harness.datasets.raw_files import RawFile
 
 
-@click.group(
-    "data", cls=CommandGroup, no_args_is_help=False, short_help="Fetch and check the files of the papers' data sets."
-)
+@click.group("data", cls=CommandGroup, no_args_is_help=False, short_help="Fetch and check files of papers' data sets.")
 def command() -> None:
     """Fetch the raw files of the papers' data sets, and check those that are there.
 
@@ -61,11 +59,7 @@ def listing(format_: str) -> None:
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option("--from", "base", metavar="URL_OR_FOLDER", default="",
               help="A mirror that has the files under their names, compressed or not; else their public sources.")  # fmt: skip
-@click.option(
-    "--timeout",
-    type=Converted(values.DURATION),
-    help="Longest wait for a byte of an address.  [default: 30s]",
-)
+@click.option("--timeout", type=Converted(values.DURATION), help="Longest wait for a byte.  [default: 30s]")
 @click.pass_context
 def fetch(ctx: click.Context, names: Sequence[str], base: str, timeout: float | None) -> None:
     """Fetch the files of the data sets NAME, or the files NAME, that are not there; * and ? stand for any letters.

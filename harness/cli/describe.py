@@ -42,7 +42,7 @@ def listing(kind: str, format_: str, plugin_path: Sequence[str]) -> None:
     """
     from harness.call import request
 
-    registry = request.loaded(plugin_path)
+    registry = request.loaded(plugin_path, allow_broken=True)
     show_listing(catalogue.entries(registry, kind), format_)
     if kind == "commands":
         registry.broken.update(commands.of(registry).broken)  # why some are missing
@@ -67,17 +67,15 @@ def _lines(entries: Sequence[Entry], width: int, *, styled: bool) -> Iterator[st
     from harness.report.layout import in_style
     from harness.report.output import BOLD
 
-    room = max((len(entry.name) for entry in entries), default=0) + 2 * len(_INDENT)
+    room = max(len(entry.name) for entry in entries) + 2 * len(_INDENT)
     for plugin, group in itertools.groupby(entries, lambda entry: entry.plugin):
         if plugin and entries[0].kind != "plugin":
             yield from [""] * (plugin != entries[0].plugin)
             yield in_style(plugin, BOLD * styled)
         for entry in group:
             facts = "; ".join(f"{title}: {_plain(value)}" for title, value in entry.facts.items() if value)
-            texts = [wrapped(text, width - room, "").splitlines() for text in (entry.summary, facts) if text]
-            first, *others = list(itertools.chain(*texts)) or [""]
-            yield f"{_INDENT}{entry.name}".ljust(room) + first
-            yield from (" " * room + line for line in others)
+            texts = [wrapped(text, width, " " * room) for text in (entry.summary, facts) if text]
+            yield f"{_INDENT}{entry.name}".ljust(room) + "\n".join(texts).lstrip()
 
 
 def _plain(value: Any) -> str:
@@ -128,22 +126,15 @@ def _set(text: str, width: int) -> str:
     for paragraph in text.split("\n\n"):
         lines = paragraph.split("\n")
         as_written = any(line.startswith((" ", "* ", "- ")) or " : " in line for line in lines)
-        paragraphs.append(
-            "\n".join(_INDENT + line for line in lines) if as_written else wrapped(" ".join(lines), width, _INDENT)
-        )
+        written = "\n".join(_INDENT + line for line in lines)
+        paragraphs.append(written if as_written else wrapped(" ".join(lines), width, _INDENT))
     return "\n\n".join(paragraphs)
 
 
 def wrapped(text: str, width: int, indent: str, hang: str = "") -> str:
     """Return the lines of a text, further ones set in by ``hang``; no word is broken, a name with hyphens neither."""
-    return textwrap.fill(
-        text,
-        width,
-        initial_indent=indent,
-        subsequent_indent=indent + hang,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    whole: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+    return textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent + hang, **whole)
 
 
 def _solver(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
@@ -159,18 +150,27 @@ def _solver(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
         ("converges to the optimum", "yes" if cls.exact else "no"),
         ("target gap", why_target_ignored(cls)),
         ("requires", ", ".join(cls.requires)),
+        ("depends on", _depends_on(cls)),
         ("does not run yet", unmarked(missing(cls.name, cls.requires))),
         ("version", registry.plugins[entry.plugin].release),
     ]
 
 
+def _depends_on(cls: Any) -> str:
+    """Return the programs and files that a solver with its default parameters declares in ``depends_on``."""
+    from harness.run.dependencies import declared
+
+    try:
+        return ", ".join(declared(cls()))
+    except Exception as error:  # the plugin's code; or a parameter has no default
+        return f"unknown ({' '.join(str(error).split())})"
+
+
 def _formulation(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
     cls = entry.subject
     solvers = ", ".join(solvers_of(registry, cls)) or "no installed solver"
-    columns = [
-        (f"column {each.name}{f' [{each.unit}]' if each.unit else ''}", each.meaning.rstrip("."))
-        for each in cls.columns
-    ]
+    units = {each.name: f" [{each.unit}]" * bool(each.unit) for each in cls.columns}
+    columns = [(f"column {each.name}{units[each.name]}", each.meaning.rstrip(".")) for each in cls.columns]
     return [("task", cls.task), ("constraints", cls.constraints), ("solved by", solvers), *columns]
 
 

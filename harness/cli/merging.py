@@ -29,10 +29,7 @@ not be written: it is as it was.
 
 @click.command("merge", help=_HELP, short_help="Merge several stores into one.")
 @click.argument("sources", nargs=-1, required=True, type=click.Path(), metavar="STORE...")
-@click.option(
-    "--into",
-    **{**options.STORE, "help": "The target, made if there is none.  [default: the user's own store]"},
-)
+@click.option("--into", **{**options.STORE, "help": "The target, made if there is none.  [default: the user's store]"})
 @click.pass_context
 def merge(ctx: click.Context, sources: Sequence[str], into: str | None) -> None:
     """Merge the sources, and print the number of rows."""
@@ -51,9 +48,7 @@ def merge(ctx: click.Context, sources: Sequence[str], into: str | None) -> None:
     for store, read, added in zip(stores, merged.read, merged.added, strict=True):
         say(f"{store.path}: {_count(read, 'row')}, {added:,} new")
     if runs := len(merged.remeasured):
-        say(
-            f"note: {_count(runs, 'run')} measured several times, with different content: all are stored, the newest is shown"
-        )
+        say(f"note: {_count(runs, 'run')} measured several times: all are stored, the newest is shown")
     say(f"merged into {target}")
     ctx.exit(1 if damaged else 0)
 

@@ -79,10 +79,8 @@ def project(name: str, kind: str) -> dict[str, str]:
     local, public = addresses(Path(harness.__file__).resolve().parents[1])
     values |= {"local": shlex.quote(local), "public": public or _PLACEHOLDER, "version": harness.__version__}
     values["about"] = _read(f"{kind}/module.py.txt", values).split('"""')[1].partition("\n")[0]
-    return {
-        Template(file).substitute(values): _read(Template(template).substitute(values), values)
-        for file, template in _FILES.items()
-    }
+    named = {Template(file).substitute(values): Template(of).substitute(values) for file, of in _FILES.items()}
+    return {file: _read(template, values) for file, template in named.items()}
 
 
 def uses(name: str, kind: str) -> str:
@@ -123,9 +121,7 @@ def refuse(name: str, folder: Path) -> None:
     values = _values(name, "")
     reason = next(_reasons(name, values["module"], values["Class"]), None)
     if reason is not None:
-        raise UsageError(
-            f"a plugin cannot be called '{name}': {reason}. Choose another name, for example my-{KINDS[0]}."
-        )
+        raise UsageError(f"a plugin cannot be called '{name}': {reason}. Choose another name, for example my-solver.")
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise UsageError(f"{folder} exists and is not empty; choose another name.")
 
@@ -147,9 +143,7 @@ def _reasons(name: str, module: str, title: str) -> Iterator[str]:
         yield "it is a command of the harness"
     registry = load_registry()
     entries = (entry for listed in catalogue.LISTED for entry in catalogue.entries(registry, listed))
-    yield from (
-        f"there is a {each.kind} of that name already, see `harness list`" for each in entries if each.name == name
-    )
+    yield from (f"there is a {each.kind} of that name, see `harness list`" for each in entries if each.name == name)
     try:
         yield f"the distribution {name} is installed, version {metadata.version(name)}"
     except metadata.PackageNotFoundError:

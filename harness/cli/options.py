@@ -131,11 +131,7 @@ STORE: dict[str, Any] = {
     "callback": _in_a_folder_that_is_there,
     "help": "The file of the result store.  [default: `harness results --path` prints it]",
 }
-OUTPUT: dict[str, Any] = {
-    "metavar": "FILE",
-    "type": click.Path(),
-    "help": "Write to a file instead of to the terminal.",
-}
+OUTPUT: dict[str, Any] = {"metavar": "FILE", "type": click.Path(), "help": "Write to a file, not to the terminal."}
 FORMAT: dict[str, Any] = {
     "metavar": "FORMAT",
     "help": "table, markdown, latex, html (a page with charts), csv, json, parquet (a file), or a plugin's own.  [default: by the "

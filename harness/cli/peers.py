@@ -86,9 +86,8 @@ def remove(names: Sequence[str], plugin_path: Sequence[str]) -> None:
     \b
       harness peers remove thundersvm
     """
-    environments: dict[str, Environment | None] = {
-        name: Environment((), root() / name) for name in names if name in installed()
-    }
+    environments: dict[str, Environment | None] = {}
+    environments |= {name: Environment((), root() / name) for name in names if name in installed()}
     solvers = _requirements([name for name in names if name not in environments], plugin_path)
     environments |= {name: environment_of(requires) for name, requires in solvers.items()}
     for name, environment in environments.items():

@@ -16,7 +16,6 @@ from harness.cli.merging import merge
 from harness.cli.options import Converted
 from harness.cli.verify import export
 from harness.report.output import results_alone, say, show
-from harness.report.rows import is_cell
 from harness.support.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,13 +37,8 @@ another run. The fields of --where are those of --format json; 'none' is an unkn
 _NOT_WITH_DELETE = ("path", "cells", "all", "limit", "format_", "output")
 
 
-@click.group(
-    "results",
-    cls=CommandGroup,
-    invoke_without_command=True,
-    help=_HELP,
-    short_help="Show, export, merge or delete earlier results.",
-)
+@click.group("results", cls=CommandGroup, invoke_without_command=True, help=_HELP,
+             short_help="Show, export, merge or delete earlier results.")  # fmt: skip
 @where.selecting_runs
 @click.option("--cells", is_flag=True, help="The cells of paths too; files other than tables have them all.")
 @click.option("--all", is_flag=True, help="Older measurements of the same runs too.")
@@ -53,9 +47,7 @@ _NOT_WITH_DELETE = ("path", "cells", "all", "limit", "format_", "output")
 @click.option("--format", "format_", **options.FORMAT)
 @click.option("--output", **options.OUTPUT)
 @click.option("--path", is_flag=True, help="Print the path of the store, and nothing else.")
-@click.option(
-    "--delete", is_flag=True, help="Delete what fits, older measurements and cells of its paths too; asks before."
-)
+@click.option("--delete", is_flag=True, help="Delete what fits, with older measurements and cells; asks before.")
 @click.option("--yes", is_flag=True, help="Delete without a question.")
 @click.pass_context
 @results_alone()
@@ -85,9 +77,9 @@ def _refuse_options(ctx: click.Context) -> None:
     line = click.core.ParameterSource.COMMANDLINE
     stray = [each for each in ctx.params if ctx.get_parameter_source(each) is line]
     if stray:
+        command = f"harness results {ctx.invoked_subcommand}"
         raise UsageError(
-            f"--{stray[0].removesuffix('_')} is none of {ctx.invoked_subcommand}'s options; "
-            f"`harness results {ctx.invoked_subcommand} --help` has them."
+            f"--{stray[0].removesuffix('_')} stands before {ctx.invoked_subcommand}; see `{command} --help`."
         )
 
 
@@ -96,36 +88,26 @@ def _show(given: Mapping[str, Any]) -> None:
     from harness.registry.discovery import Registry
     from harness.registry.hookspecs import FORMATS
     from harness.report import files, formats, output
-    from harness.report.rows import newest
     from harness.run.store import StoreReader
 
     target = output.checked_output(given["output"])
     named = given["format_"]
     certain = formats.meant_by(target, {}) or target is None if named is None else named in FORMATS
-    registry = Registry() if certain else request.loaded()
+    registry = Registry() if certain and not given["plugin_path"] else request.loaded(given["plugin_path"])
     form, added = formats.chosen(named, target, registry), registry.report_formats
     cells = given["cells"] or form not in formats.OF_RUNS
     with StoreReader(given["store"]) as store:
-        rows = (row for row in store.rows() if (cells or not is_cell(row.record)) and where.selected(row.record, given))
-        numbers, older = newest(rows, lambda record: where.meets(record, given), every=given["all"])
+        numbers, older = where.newest_rows(store, given, cells=cells, every=given["all"])
         numbers = numbers[: given["limit"]]
-        for sentence in store.damaged.values():
-            say(f"note: {sentence}")
         if not numbers:
             say(where.nothing(given))
         if form in files.WRITERS:
             output.deliver(lambda file: files.WRITERS[form](store.at(numbers), file), target)
             return
-        content = formats.render(
-            form,
-            list(store.at(numbers)),
-            added=added,
-            width=output.width(),
-            styled=target is None and output.styled(),
-            dated=True,
-            explain=given["explain"],
-            remarks=[_OLDER.format(older, "" if older == 1 else "s")] if older else [],
-        )
+        remarks = [_OLDER.format(older, "" if older == 1 else "s")] if older else []
+        shown = {"width": output.width(), "styled": target is None and output.styled(), "explain": given["explain"]}
+        records = list(store.at(numbers))
+        content = formats.render(form, records, added=added, dated=True, remarks=remarks, **shown)
     output.deliver(content, target)
 
 
@@ -144,9 +126,7 @@ def _delete(given: Mapping[str, Any]) -> None:
     rows = f"{len(doomed):,} row{'' if len(doomed) == 1 else 's'} of {solvers}"
     if not given["yes"]:
         if not sys.stdin.isatty():
-            raise UsageError(
-                f"--delete would delete {rows} from {path}; add --yes, as there is no terminal to confirm it."
-            )
+            raise UsageError(f"--delete would delete {rows} from {path}; add --yes, as there is no terminal.")
         if not click.confirm(f"Delete {rows} from {path}?", err=True):
             say("nothing was deleted.")
             return

@@ -42,17 +42,16 @@ Exit codes: 0 all that could be verified agree, 1 something differs or nothing c
 @where.selecting_runs
 def export(bundle: str, **given: Any) -> None:
     """Write a bundle, and say what is in it."""
+    from harness.call import request
     from harness.report.output import checked_file, deliver
-    from harness.report.rows import newest
     from harness.run.bundle import write
     from harness.run.store import StoreReader
 
     target = checked_file(bundle, "--bundle", "study.zip")
+    if given["plugin_path"]:
+        request.loaded(given["plugin_path"])
     with StoreReader(given["store"]) as store:
-        rows = (row for row in store.rows() if where.selected(row.record, given))
-        numbers, _ = newest(rows, lambda record: where.meets(record, given))
-        for sentence in store.damaged.values():
-            say(f"note: {sentence}")
+        numbers, _ = where.newest_rows(store, given)
         if not numbers:
             raise UsageError(where.nothing(given).removeprefix("note: "))
         counts = list[tuple[int, int]]()
@@ -65,12 +64,7 @@ def export(bundle: str, **given: Any) -> None:
 
 @click.command("verify", help=_HELP, short_help="Verify a bundle of results on this machine.")
 @click.argument("bundle", type=click.Path())
-@click.option(
-    "--data",
-    metavar="FOLDER",
-    type=click.Path(file_okay=False, exists=True),
-    help="The folder of data that were files.",
-)
+@click.option("--data", metavar="FOLDER", type=click.Path(file_okay=False, exists=True), help="Folder of data files.")
 @click.option("--plugin-path", **options.PLUGIN_PATH)
 @click.option("--quiet", "-q", is_flag=True, help="Only rows that do not agree, and the summary.")
 @click.pass_context

@@ -13,7 +13,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,10 +21,15 @@ from harness.call import values
 from harness.cli import options
 from harness.cli.options import Converted
 from harness.measure.outcome import Status
+from harness.report.output import say
 from harness.run.record import COLUMNS, TYPES
 from harness.support import selection
 from harness.support.errors import UsageError
 from harness.support.parameters import did_you_mean
+from harness.support.printable import is_number
+
+if TYPE_CHECKING:
+    from harness.run.store import StoreReader
 
 _TEXT = re.compile(
     r"\s*(?P<field>\w+)(\.(?P<entry>[^=<>~!]+?))?\s*(?P<sign>!=|!~|<=|>=|==?|~|<|>)\s*(?P<value>.*\S)\s*", re.DOTALL
@@ -49,8 +54,10 @@ class Condition:
         value = record.get(self.field)
         if self.entry:
             value = value.get(self.entry) if isinstance(value, Mapping) else None
+        if self.sign in _ORDERS and self.field == "measured_at":
+            return _ORDERS[self.sign](str(value)[: len(self.value)], self.value)  # the beginning of a time is enough
         if self.sign in _ORDERS:
-            return _ordered(_ORDERS[self.sign], value, self.value, dated=self.field == "measured_at")
+            return is_number(value) and _ORDERS[self.sign](value, float(self.value))
         text = "none" if value in (None, "", [], {}) else str(value).lower() if isinstance(value, bool) else str(value)
         if self.sign.endswith("~"):
             fits = self.value.casefold() in text.casefold()
@@ -59,16 +66,9 @@ class Condition:
         return fits is not self.sign.startswith("!")
 
 
-def _ordered(order: Callable[[Any, Any], bool], value: Any, given: str, *, dated: bool) -> bool:
-    """Return whether a number has the order, or a time, of which so much counts as was given; no other value has one."""
-    if dated:
-        return order(str(value)[: len(given)], given)
-    return isinstance(value, int | float) and not isinstance(value, bool) and order(value, float(given))
-
-
 def _equal(value: Any, text: str, given: str) -> bool:
     """Return whether a value is the given one, a number in any notation; the beginning of a time is enough."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if is_number(value):
         return _is_number(given) and float(given) == value
     return matches(text, given) or (_DATE.fullmatch(given) is not None and text.startswith(given))
 
@@ -87,9 +87,7 @@ def condition(text: str) -> Condition:
     """
     match = _TEXT.fullmatch(text)
     if match is None:
-        raise UsageError(
-            f"--where: {text!r} is not FIELD, a comparison and a value; write for example 'fit_seconds>1'."
-        )
+        raise UsageError(f"--where: {text!r} is no comparison of a FIELD; write for example 'fit_seconds>1'.")
     field, entry, sign, value = match["field"], match["entry"] or "", match["sign"].replace("==", "="), match["value"]
     if field not in TYPES:
         near = did_you_mean(field, COLUMNS) or "; write problem_parameters.C for an entry of a field"
@@ -134,11 +132,10 @@ def _conditions(_ctx: click.Context, _option: click.Parameter, given: Sequence[s
 
 
 _SELECTING = [
+    click.option("--plugin-path", **options.PLUGIN_PATH),
     click.option("--store", **options.STORE),
     click.option(
-        "--plugins",
-        type=Converted(values.LABELS),
-        help="Only these plugins, solvers or labels; * and ? stand for any letters.",
+        "--plugins", type=Converted(values.LABELS), help="Only these plugins, solvers or labels; * and ? too."
     ),
     click.option("--datasets", type=Converted(values.LABELS), help="Only these data sets; * and ? too."),
     click.option(
@@ -152,7 +149,7 @@ _SELECTING = [
 
 
 def selecting_runs(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that name a store and select runs of it; a decorator of a command."""
+    """Add the options that name plugins and a store, and select runs of it; a decorator of a command."""
     for option in reversed(_SELECTING):
         command = option(command)
     return command
@@ -161,6 +158,19 @@ def selecting_runs(command: Callable[..., Any]) -> Callable[..., Any]:
 def meets(record: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
     """Return whether a run meets the conditions of --where."""
     return all(condition.fits(record) for condition in given["where"])
+
+
+def newest_rows(
+    store: StoreReader, given: Mapping[str, Any], *, cells: bool = True, every: bool = False
+) -> tuple[list[int], int]:
+    """Return what `harness.report.rows.newest` does of the rows that a command selects; damaged rows are named."""
+    from harness.report.rows import is_cell, newest
+
+    rows = (row for row in store.rows() if (cells or not is_cell(row.record)) and selected(row.record, given))
+    found = newest(rows, lambda record: meets(record, given), every=every)
+    for sentence in store.damaged.values():
+        say(f"note: {sentence}")
+    return found
 
 
 def nothing(given: Mapping[str, Any]) -> str:
@@ -176,7 +186,5 @@ def selected(record: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
     """Return whether --plugins and --datasets name the solver and the data set of a run."""
     solver, label, plugin, dataset = (str(record.get(name)) for name in ("solver", "label", "plugin", "dataset"))
     texts = {"plugins": (label, solver, plugin, f"{plugin}/{solver}"), "datasets": (dataset, dataset.partition("[")[0])}
-    return all(
-        given[option] is None or any(matches(text, pattern) for pattern in given[option] for text in of)
-        for option, of in texts.items()
-    )
+    chosen = {option: of for option, of in texts.items() if given[option] is not None}
+    return all(any(matches(text, each) for each in given[option] for text in of) for option, of in chosen.items())

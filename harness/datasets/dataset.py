@@ -84,7 +84,7 @@ class DataSource(ABC):
     that declares a parameter ``imbalance`` or ``noise`` handles it.
     """
 
-    name: ClassVar[str]
+    name: ClassVar[str]  # name of the source in commands and records
     description: ClassVar[str]  # one sentence on the points, the class that is +1, and the source
     noisy_defaults: ClassVar[Mapping[str, Any]] = {}  # values that replace ``Dataset.defaults`` under noise
     imbalance: float | None = parameter(

@@ -24,7 +24,7 @@ def random_split(n: int, n_train: int, seed: int) -> tuple[Index, Index]:
 def stratified_split(y: Vector, test_fraction: float, seed: int) -> tuple[Index, Index]:
     """Return training and test rows with each class divided in the same proportion, both in random order.
 
-    ``train, test = harness.stratified_split(y, 0.25, seed=0)``, then ``x[train], y[train]``. Every class has at least
+    ``train, test = stratified_split(y, 0.25, seed=0)``, then ``x[train], y[train]``. Every class has at least
     one training row, so that a tiny file still defines a problem.
 
     Parameters

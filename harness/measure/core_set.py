@@ -61,9 +61,7 @@ def core_set_certificate(problem: Problem, dual_coef: Any, oracle: str | Solver)
     UsageError : an unknown solver, or a formulation without hulls.
     """
     if not problem.has_core_set:
-        raise UsageError(
-            f"formulation '{problem.name}' has no core set; formulations of hulls such as l2-svc have one."
-        )
+        raise UsageError(f"formulation '{problem.name}' has no core set; those of hulls, such as l2-svc, have one.")
     if isinstance(oracle, str):
         from harness.registry.discovery import get_solver
 

@@ -184,9 +184,7 @@ class _Drive:
                 seconds += clock() - began
                 yields += 1
                 if type(last) is not Iterate:
-                    raise self._breach(
-                        f"yielded {type(last).__name__}; a solver yields harness.Iterate, not a subclass of it."
-                    )
+                    raise self._breach(f"yielded {type(last).__name__}; it must yield harness.Iterate, no subclass.")
                 if last.done:
                     break
                 if (
@@ -341,11 +339,8 @@ class _Drive:
             reason = f"finished, but with {spent}: it yields too seldom to be stopped in time"
             return Status.BUDGET, StoppedBy.KERNEL_EVALUATIONS, reason
         if last.done:
-            return (
-                Status.OK,
-                StoppedBy.SOLVER,
-                "" if limits.target_gap is None else why_target_ignored(type(self.solver)),
-            )
+            why = "" if limits.target_gap is None else why_target_ignored(type(self.solver))
+            return Status.OK, StoppedBy.SOLVER, why
         return Status.UNFINISHED, StoppedBy.EXHAUSTED, str(clean(dict(last.info).get("stopped", NOT_DONE)))
 
     def _model(self, last: Iterate) -> Scored | None:

@@ -84,21 +84,14 @@ def _sources(package: Path) -> Iterable[Path]:
 
 
 def warm_up_mark(file: Path, kind: str) -> Path:
-    """Return the path of the file that marks a finished warm-up of this ``kind`` for the current state of a package.
+    """Return the path of the file that marks a warm-up of this ``kind`` that a child got through, for the current state of a package.
 
-    The mark only decides when code is compiled, and what is imported early.
+    The mark only decides when code is compiled, and whether a worker runs the warm-up itself.
 
     file : a file of the package, or the file of a single-file plugin
     """
     name = hashlib.sha256(f"{numba.__version__} {kind}".encode()).hexdigest()[:16]
-    return _folder(package_of(file)) / f"{name}.warm"
-
-
-@functools.cache
-def uses_compiler(file: Path) -> bool:
-    """Return whether the package of a file, or a single-file plugin, uses a compiler."""
-    sources = _sources(package_of(file))
-    return any(word in source.read_bytes() for source in sources for word in (b"numba", b"harness.support.jit"))
+    return _folder(package_of(file)) / f"{name}.safe"
 
 
 @functools.cache

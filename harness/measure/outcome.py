@@ -144,8 +144,5 @@ class TracePoint(msgspec.Struct, omit_defaults=True):
     def as_dict(self) -> dict[str, Any]:
         """Return the point as a dict for a record, without empty figures."""
         figures = msgspec.structs.asdict(self).items()
-        return {
-            name: value if type(value) is int else clean(value)
-            for name, value in figures
-            if value not in (None, {}, math.inf)
-        }
+        known = {name: value for name, value in figures if value not in (None, {}, math.inf)}
+        return {name: value if type(value) is int else clean(value) for name, value in known.items()}

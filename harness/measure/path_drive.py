@@ -44,9 +44,7 @@ def drive_path(
     clocks = clocks or Clocks()
     models = _one_by_one(solver, path, seed) if path.cold else solver.solve_path(path, np.random.default_rng(seed))
     if not isinstance(models, Iterable):
-        raise PluginError(
-            f"solver '{solver.name}' returned {type(models).__name__} from solve_path; it must yield (cell, iterate) pairs."
-        )
+        raise PluginError(f"solver '{solver.name}': solve_path must yield pairs, not return {type(models).__name__}.")
     advance, counter, shared, ended = iter(models).__next__, path.counter, path.shared, set[int]()
     most = float("inf") if limits.time_limit is None else limits.time_limit
     total = total_cpu = 0.0  # seconds of all cells, CPU seconds of the finished ones
@@ -104,9 +102,7 @@ def _checked(solver: Solver, path: SolutionPath, pair: Any, ended: set[int]) -> 
     """Return the yielded cell and iterate; raise PluginError if they are invalid or the cell has ended."""
     cell, iterate = pair if isinstance(pair, tuple) and len(pair) == 2 else (None, None)
     if not isinstance(cell, GridPoint) or type(iterate) is not Iterate:
-        raise PluginError(
-            f"solver '{solver.name}' yielded {type(pair).__name__} from solve_path; it yields (cell, harness.Iterate)."
-        )
+        raise PluginError(f"solver '{solver.name}': solve_path must yield (cell, Iterate), not {type(pair).__name__}.")
     if not 0 <= cell.index < len(path.cells) or path.cells[cell.index] is not cell:
         raise PluginError(f"solver '{solver.name}' yielded a cell that is not in path.cells: {cell}.")
     if cell.index in ended:

@@ -33,7 +33,8 @@ LEVEL = 0.05
 """Probability that two solvers of equal speed are ever called different."""
 
 _LEAST_SPREAD = 0.01  # standard deviation of a logarithm of a ratio of times: a few runs may agree by chance
-_WAITING, _SHARE = 0.02, 0.2  # seconds and share of a run from which waiting counts
+_WAITING = 0.02  # [s] from which waiting counts
+_SHARE = 0.2  # share of a run from which waiting counts
 _TINY = 1e-300  # [s] least time in a ratio
 
 Interval = tuple[float, float]

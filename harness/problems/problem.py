@@ -61,7 +61,7 @@ class NoParameters:
 class Parameters:
     """Base class of the parameters of a formulation, which validates their values."""
 
-    formulation: ClassVar[str]
+    formulation: ClassVar[str]  # name of the formulation
 
     def __post_init__(self) -> None:
         parameters.check(self, owner=f"formulation '{self.formulation}'")

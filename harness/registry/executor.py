@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent import futures
-from typing import ClassVar
 
 OnNode = Callable[..., bytes]
 """What is called on a node: ``on_node(task)`` or ``on_node(task, name_of_the_node)``. It returns the answer to the task."""
@@ -13,14 +12,12 @@ OnNode = Callable[..., bytes]
 class Executor:
     """Carries blocks of runs to nodes. An engine with the interface of `concurrent.futures` needs nothing more than this class.
 
-    A task is bytes, and so is its answer. A task holds one block or more: all chosen solvers on one problem and repetition,
-    which one node runs in turns. Queues, heartbeats and lost nodes are the engine's affair.
+    A task is bytes, and so is its answer. A task holds one block: all chosen solvers on one problem and repetition, which
+    one node runs in turns. Queues, heartbeats and lost nodes are the engine's affair.
 
     futures : the engine; another one is reached by methods of a subclass
     slots : tasks that it carries out at the same time
     """
-
-    task_seconds: ClassVar[float] = 0.5  # how long a task should take: the more it costs the engine, the longer
 
     def __init__(self, futures: futures.Executor, slots: int) -> None:
         self.futures, self._slots = futures, slots

@@ -154,7 +154,7 @@ class CertifiedOracle(Oracle):
 class OverOracle(Solver):
     """A solver over the one that its parameter ``oracle`` names."""
 
-    oracle: str | None
+    oracle: str | None  # name of a solver, with parameters in brackets; None for the solver without a sub-problem
 
     @property
     def observable(self) -> bool:  # type: ignore[override]

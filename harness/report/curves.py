@@ -98,13 +98,13 @@ def _curve(row: Row, clock: str, figure: str) -> Curve:
 def text(records: Sequence[Record], *, width: int = output.PIPE_WIDTH, styled: bool = False) -> str:
     """Return the first panels as text, and of paths, each followed by its cells, the errors of the cells.
 
-    Each solver has a marker of its own; if ``styled``, curves have colours and cells are shaded.
+    Each solver has a marker of its own; if ``styled``, curves have colours.
     """
     groups = grouped([record for record in records if not is_cell(record)])
     drawn = [panel for panel in panels(groups) if panel.curves]
     looks = pictures.looks(row.name for group in groups for row in group.rows)
     grids = paths.grids(records)
-    lines = [line for path in grids[:_PANELS] for line in paths.lines(path, width, styled=styled)]
+    lines = [line for path in grids[:_PANELS] for line in paths.lines(path, width)]
     lines += [line for panel in drawn[:_PANELS] for line in _text(panel, looks, width, styled=styled)]
     if left := max(0, len(grids) - _PANELS) + max(0, len(drawn) - _PANELS):
         lines += layout.paragraph(f"{left} more to draw: result.plot() in Python and --format html draw all.", width)

@@ -51,7 +51,7 @@ def percent(value: float) -> str:
 
 
 def ratio(value: float) -> str:
-    """Return a ratio of at most 1 to six decimals, rounded down: what is said of it holds."""
+    """Return a ratio of at most 1 to six decimals, rounded down, so that it stays a lower bound."""
     return f"{math.floor(value * 1e6) / 1e6:.6f}"
 
 

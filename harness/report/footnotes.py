@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 
-from harness.measure.outcome import StoppedBy
 from harness.measure.repetition import ONE_RUN, waited
 from harness.report import figures, timing
 from harness.report.measures import Measure
@@ -42,12 +41,9 @@ _ROW_NOTES: dict[str, Callable[[Row], object]] = {
     "Wall time is ranked: {} waited for something else (a process, a device, a server, a disk).":
         lambda row: any(map(waited, row.measured)),
     "kernel evals ≥: {} took the points. What it computed from them is not counted, so it is not ranked.":
-        lambda row: row.said("evaluations_at_least"),
-    "Some runs of {} were stopped at the target gap by the host, others by the solver, so their gaps and counts differ.":
-        lambda row: len({record.get("stopped_by") == StoppedBy.TARGET for record in row.measured}) > 1,
+        lambda row: row.entries("evaluations_at_least"),
 }  # fmt: skip
 """A sentence on some rows -> whether a row is one of them."""
-_FILES = 4  # most files of undeclared code that are named
 _MISSES = 0.1  # share of the kernel rows; fewer that were computed again are not worth a sentence
 
 
@@ -63,10 +59,10 @@ def notes(groups: Sequence[Group]) -> list[str]:
         *(f"{row.name}: {row.differing}, so state may have leaked between runs; its costs are not ranked."
           for row in rows if row.differing),
         *_duals(rows),
-        *(f"gap ?: {row.name}: {why}" for row in rows for why in row.said("undecidable")),
+        *(f"gap ?: {row.name}: {why}" for row in rows for why in row.entries("undecidable")),
         *(str(fault) for record in records for fault in record.get("faults") or ()),
         *_undeclared(records),
-        *(f"no core ratio: {each['reason'].rstrip('.')}." for row in rows for each in row.said("core_set") if each.get("reason")),
+        *(f"no core ratio: {each['reason'].rstrip('.')}." for row in rows for each in row.entries("core_set") if each.get("reason")),
         *_loose(groups),
         *of_machines(records),
         *of_code(records),
@@ -104,7 +100,7 @@ def _duals(rows: Sequence[Row]) -> Iterable[str]:
     """Yield whose duals give a suboptimality, and which solvers would give one to rows that have none."""
     from harness.registry.discovery import shared_registry
 
-    if used := sorted({str(of) for row in rows if row.borrows_dual for of in row.said("best_dual_of")}):
+    if used := sorted({str(of) for row in rows if row.borrows_dual for of in row.entries("best_dual_of")}):
         yield f"subopt: with the dual of {'; '.join(used)}."
     lacking: dict[str, dict[str, None]] = {}
     for row in rows:
@@ -136,10 +132,8 @@ def _undeclared(records: Sequence[Record]) -> Iterable[str]:
     for record in records:
         used.setdefault(str(record.get("solver")), set()).update(record.get("undeclared") or ())
     for solver, files in used.items():
-        shown = ", ".join(sorted(files)[:_FILES]) + (f" and {len(files) - _FILES} more" if len(files) > _FILES else "")
-        changes = "it changes" if len(files) == 1 else "they change"
         if files:
-            yield f"{solver} ran {shown}, not named in its depends_on: a row is reused even if {changes}."
+            yield f"{solver} ran {', '.join(sorted(files))}, not named in its depends_on: a row is reused even if it changes."
 
 
 def _loose(groups: Sequence[Group]) -> Iterable[str]:

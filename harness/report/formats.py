@@ -97,11 +97,16 @@ def _plugin_text(name: str, renderer: Renderer, records: Sequence[Record], comma
     return text if text.endswith("\n") else text + "\n"
 
 
-def _markdown(records: Sequence[Record], *, dated: bool = False, **options: Any) -> str:
-    """Return GitHub tables, one a data set, with the terminal table's rows, all its columns and the same sentences."""
+def _markdown(
+    records: Sequence[Record], *, dated: bool = False, optional: bool = True, spelled: Callable[[str], str] = str,
+    **options: Any,
+) -> str:  # fmt: skip
+    """Return GitHub tables, one a data set, with the rows of the terminal's table, all its columns and the same sentences."""
     lines: list[str] = []
     options = {name: value for name, value in options.items() if name not in ("width", "styled", "picture")}
-    for kind, content in table.blocks(records, table.sheets(records, dated=dated), "bold:", **options):
+    for kind, content in table.blocks(
+        records, table.sheets(records, dated=dated, optional=optional), "bold:", **options
+    ):
         if kind == "table":
             sheet, rows = content
             aligned = ["---:" if column.right else "---" for column in sheet.columns]
@@ -109,7 +114,7 @@ def _markdown(records: Sequence[Record], *, dated: bool = False, **options: Any)
             every = (titles, aligned, *(map(_marked, row) for row in rows))
             lines += ["", *(f"| {' | '.join(cells)} |" for cells in every)]
         else:
-            lines += _BLOCKS[kind].format(content if kind == "command" else _escaped(content)).split("\n")
+            lines += _BLOCKS[kind].format(content if kind == "command" else _escaped(spelled(content))).split("\n")
     return "\n".join(lines).strip("\n") + "\n"
 
 

@@ -14,8 +14,8 @@ from typing import Any
 from harness.registry.discovery import shared_registry
 from harness.report import figures, table
 from harness.report.layout import Cell
-from harness.report.rows import Row
-from harness.report.sheet import BEST
+from harness.report.rows import Row, settings_text
+from harness.report.table import BEST, Sheet
 from harness.run.record import Record
 from harness.support.printable import plain
 
@@ -26,8 +26,8 @@ _ESCAPES = {
 }  # fmt: skip
 _SPECIAL = re.compile("[" + re.escape("".join(_ESCAPES)) + "]|--")
 _POWER = re.compile(r"(-?[\d.]+)e([+-]?\d+)")
-_CITATION = re.compile(r"(?:Papers?|Source):\s+(?P<text>.*?\b(?P<year>(?:18|19|20)\d\d))\b", re.DOTALL)
-_AUTHORS = re.compile(r"[^\W\d_][\w'.-]*(?:(?:,| and) [^\W\d_][\w'.-]*)*")
+_CITATION = re.compile(r"(?:Papers?|Source):\s+(?P<authors>.*?)[\s,(]+(?P<year>(?:18|19|20)\d\d)\b")
+_NAMES = re.compile(r"[^\W\d_][\w'.-]*(?:(?:,| and) [^\W\d_][\w'.-]*)*")  # Bordes, Ertekin and Weston
 _ENTRIES = """\
 \\endinput
 BibTeX entries of the solvers, from their descriptions: copy them into your .bib file and add what they lack.
@@ -39,31 +39,23 @@ def render(records: Sequence[Record], **_options: Any) -> str:
     entries: dict[str, str] = {}
     lines = [r"% \usepackage{booktabs}"]
     for sheet in table.sheets(records, optional=False):
-        rows = [row for group, _ in sheet.sections for row in group.rows]
-        keys = {id(row): _cited(row, entries) for row in rows}
-        count, spec = len(sheet.columns), "".join("r" if column.right else "l" for column in sheet.columns)
-        lines += [
-            r"\begin{table}",
-            r"  \centering\small",
-            rf"  \caption{{{_caption(rows)}}}",
-            rf"  \begin{{tabular}}{{{spec}}}",
-        ]
-        lines += [r"    \toprule", f"    {' & '.join(_escaped(column.line) for column in sheet.columns)} \\\\"]
-        for group, cells in sheet.sections:
-            lines += [r"    \midrule", rf"    \multicolumn{{{count}}}{{l}}{{{_escaped(group.heading)}}} \\"]
-            for row, (first, *others) in zip(group.rows, cells, strict=True):
-                cited = rf"{_cell(first)}~\cite{{{keys[id(row)]}}}"
-                lines.append(f"    {' & '.join([cited, *map(_cell, others)])} \\\\")
+        spec = "".join("r" if column.right else "l" for column in sheet.columns)
         best = ["Bold: " + BEST.format("").strip()] * any(cell.best for row in sheet.rows for cell in row)
         sentences = [note + "." * (note[-1:] not in ".!?") for note in (*best, *sheet.notes)]
-        notes = " ".join(map(_escaped, sentences))
-        lines += [
-            r"    \bottomrule",
-            r"  \end{tabular}",
-            *[rf"  \par\medskip\footnotesize {notes}"] * bool(notes),
-            r"\end{table}",
-        ]
+        lines += [r"\begin{table}", r"  \centering\small", rf"  \caption{{{_caption(sheet)}}}"]
+        lines += [rf"  \begin{{tabular}}{{{spec}}}"]
+        lines += [r"    \toprule", _row(_escaped(column.line) for column in sheet.columns)]
+        for group, rows in sheet.sections:
+            lines += [r"    \midrule", _row([rf"\multicolumn{{{len(spec)}}}{{l}}{{{_escaped(group.heading)}}}"])]
+            for row, (first, *others) in zip(group.rows, rows, strict=True):
+                lines.append(_row([rf"{_cell(first)}~\cite{{{_cited(row, entries)}}}", *map(_cell, others)]))
+        lines += [r"    \bottomrule", r"  \end{tabular}"]
+        lines += [rf"  \par\medskip\footnotesize {' '.join(map(_escaped, sentences))}", r"\end{table}"]
     return "\n".join([*lines, "", _ENTRIES, *entries.values()]) + "\n"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"    {' & '.join(cells)} \\\\"
 
 
 def _cell(cell: Cell) -> str:
@@ -77,27 +69,23 @@ def _escaped(text: str) -> str:
     return _SPECIAL.sub(lambda found: _ESCAPES.get(found[0], "-{}-"), " ".join(plain(text).split()))
 
 
-def _caption(rows: Sequence[Row]) -> str:
+def _caption(sheet: Sheet) -> str:
     """Return on what the figures depend: target and limits, runs, machines, versions, dates."""
+    rows = [row for group, _ in sheet.sections for row in group.rows]
     records = [record for row in rows for record in row.records]
-    settings = [figures.SETTINGS[name](value) for name in figures.SETTINGS
-                for value in dict.fromkeys(record.get(name) for record in records) if figures.is_number(value)]  # fmt: skip
+    settings = dict.fromkeys(settings_text(record, figures.SETTINGS) for record in records)
     counts = sorted({len(row.records) for row in rows})
+    runs = f"{figures.span(str(counts[0]), str(counts[-1]))} run{'s' * (counts[-1] > 1)} a row"
     seeds = sorted({record["seed"] for record in records if record.get("seed") is not None})
-    runs = f"{figures.span(*(str(counts[i]) for i in (0, -1)))} runs a row, " if counts[-1] > 1 else "1 run a row, "
     days = sorted(str(record["measured_at"])[:10] for record in records if record.get("measured_at"))
     facts = [
-        ", ".join(settings),
-        runs + f"seed{'s' * (len(seeds) != 1)} {', '.join(map(str, seeds)) or '?'}",
-        *_distinct(_machine(record.get("machine") or {}) for record in records),
-        *_distinct(_versions(record) for record in records),
+        "; ".join(settings),
+        f"{runs}, seed{'s' * (len(seeds) != 1)} {', '.join(map(str, seeds)) or '?'}",
+        *dict.fromkeys(_machine(record.get("machine") or {}) for record in records),
+        *dict.fromkeys(_versions(record) for record in records),
         f"measured {figures.span(days[0], days[-1])}" if days else "",
     ]
     return f"{_escaped('. '.join(filter(None, facts)))}."
-
-
-def _distinct(texts: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(texts))
 
 
 def _machine(machine: Mapping[str, Any]) -> str:
@@ -112,42 +100,23 @@ def _versions(record: Record) -> str:
     return ", ".join([*known, *[f"commit {commit[:10]}{'+' * commit.endswith('+')}"] * bool(commit)])
 
 
-# -- BibTeX --------------------------------------------------------------------------------------------------
-
-
 def _cited(row: Row, entries: dict[str, str]) -> str:
-    """Return the key of a row's solver, and add its entry to ``entries``, which has each key once."""
+    """Return the key of a row's solver, and add its BibTeX entry to ``entries``."""
     plugin, name = (str(row.first.get(field) or "?") for field in ("plugin", "solver"))
+    key = re.sub(r"[^a-z0-9-]+", "-", (name if name.startswith(plugin) else f"{plugin}-{name}").lower())
     cls = shared_registry().solvers.get(plugin, {}).get(name)
-    citation = _CITATION.search(" ".join((cls.__doc__ or "").split())) if cls is not None else None
-    if citation is None:
-        key = _key(f"{plugin}-{name}")
-        entries[key] = _entry(key, title=name, note=f"solver of the plugin {plugin} of svm-harness")
-        return key
-    text, year = citation["text"].rpartition(citation["year"])[0].rstrip(" ,("), citation["year"]
-    names = re.split(r", | and ", text)
-    authored = _AUTHORS.fullmatch(text) is not None
-    about = {"author": " and ".join(names), **_source(cls, names, year)} if authored else {"title": text}
-    base = key = _key(names[0] if authored else text.split()[0]) + year
-    further = iter("bcdefghijklmnopqrstuvwxyz")
-    while entries.get(key, entry := _entry(key, **about, year=year)) != entry:
-        key = base + next(further)
-    entries[key] = entry
+    short, whole = (_citation(thing) for thing in (cls, sys.modules.get(getattr(cls, "__module__", ""))))
+    fields = {"title": name, "note": f"solver of the plugin {plugin} of svm-harness"}
+    if short is not None:
+        authored, authors = _NAMES.fullmatch(short["authors"]), re.split(r", | and ", short["authors"])
+        fields = {"author": " and ".join(authors)} if authored else {"title": short["authors"]}
+        if whole is not None and whole["year"] == short["year"] and all(name in whole[0] for name in authors):
+            fields["note"] = whole[0].partition(": ")[2].strip() + ")" * whole[0].count("(")
+        fields["year"] = short["year"]
+    lines = "".join(f"  {field} = {{{_escaped(value)}}},\n" for field, value in fields.items())
+    entries[key] = f"@misc{{{key},\n{lines}}}\n"
     return key
 
 
-def _key(text: str) -> str:
-    """Return a text as a key that LaTeX and BibTeX take."""
-    return re.sub(r"[^a-z0-9-]+", "-", text.lower())
-
-
-def _source(cls: Any, names: Sequence[str], year: str) -> dict[str, str]:
-    """Return the citation in full if the module of a solver has it: of these authors and of this year."""
-    source = _CITATION.search(" ".join((sys.modules[cls.__module__].__doc__ or "").split()))
-    whole = source is not None and source["year"] == year and all(name in source["text"] for name in names)
-    return {"note": source["text"] + ")" * source["text"].count("(")} if source is not None and whole else {}
-
-
-def _entry(key: str, **fields: str) -> str:
-    lines = "".join(f"  {name} = {{{_escaped(value)}}},\n" for name, value in fields.items())
-    return f"@misc{{{key},\n{lines}}}\n"
+def _citation(thing: Any) -> re.Match[str] | None:
+    return _CITATION.search(" ".join((getattr(thing, "__doc__", None) or "").split()))

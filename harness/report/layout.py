@@ -1,7 +1,7 @@
-"""Aligned columns of text: the one table layout of the command, for measurements and listings alike.
+"""Aligned columns of text: the table layout of the command.
 
-A table has columns of fixed width and columns that may wrap; the wrapping ones share what the fixed
-ones leave. A cell can be marked as the best of its column: ``*`` behind it, bold on a terminal.
+A table has columns of fixed width and columns that wrap; the wrapping ones share the width that the fixed ones leave. A cell
+can be marked as the best of its column: ``*`` behind it, bold on a terminal.
 """
 
 from __future__ import annotations
@@ -9,32 +9,43 @@ from __future__ import annotations
 import itertools
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len as text_width
 
 from harness.report.output import BOLD, RED, UNSTYLED
 from harness.support.printable import plain, plain_line
 
-NARROWEST = 8  # columns of a terminal that a wrapping column has at least
-WORD_ROOM = 20  # columns of a name such as polytope-distance, which is not broken while there is room
-_BREAKS = re.compile(r"(?<=[,\[/ ])")  # where a label may be broken
+if TYPE_CHECKING:
+    from harness.report.rows import Group, Row
+
+_NARROWEST = 8  # least width of a wrapping column
+_BREAKS = re.compile(r"(?<=[,\[/ ])")  # where a text may be broken
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its title (with a line break where it is long), and how it is set.
+    """One column of a table.
 
-    wrap : None: as wide as its widest cell; ``words``: at spaces; ``label``: after commas, brackets and slashes
+    title : with a line break where it is long
+    text : the text of a row
+    best : the positions of the best rows of a group
+    wrap : whether long texts are broken, at blanks and after commas, brackets and slashes
     marks : room for ``*`` behind each cell, so that marked and unmarked figures stay aligned
+    meaning : a sentence on what the column shows
+    failures : whether cells of rows with a failed run are red
     """
 
     title: str
+    text: Callable[[Row], str]
+    best: Callable[[Group], Collection[int]] = lambda _: ()
     right: bool = False
-    wrap: Literal["words", "label"] | None = None
+    wrap: bool = False
     marks: bool = False
+    meaning: str = ""
+    failures: bool = False
 
     @property
     def line(self) -> str:
@@ -43,15 +54,14 @@ class Column:
 
     def lines(self, text: str, width: int) -> list[str]:
         """Return the lines of a cell; a word that is longer than the column is cut."""
-        if self.wrap is None or text_width(text) <= width:
+        if not self.wrap or text_width(text) <= width:
             return [text]
         wrapper = textwrap.TextWrapper(width, break_on_hyphens=False)
-        if self.wrap == "label":
-            wrapper.wordsep_simple_re = _BREAKS
+        wrapper.wordsep_simple_re = _BREAKS
         return wrapper.wrap(text) or [""]
 
     def set(self, text: str, width: int, style: str = "", *, best: bool = False) -> str:
-        """Return one line of a cell with its blanks; texts stand a little apart from the figures behind them."""
+        """Return one line of a cell, padded to the width of the column."""
         mark = ("*" if best else " ") if self.marks else ""
         padding, content = " " * (width - text_width(text) - len(mark)), in_style(text, style) + mark
         return padding + content if self.right else f"{content}{padding} "
@@ -74,29 +84,32 @@ def in_style(text: str, style: str) -> str:
     return f"{style}{text}{UNSTYLED}" if style and text else text
 
 
-def natural_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> list[int]:
-    """Return the width of each column if nothing wraps."""
-    texts = [[*column.title.split("\n"), *(row[i].text for row in rows)] for i, column in enumerate(columns)]
-    return [max(map(text_width, texts[i])) + column.marks for i, column in enumerate(columns)]
+def fits(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int, names: int) -> bool:
+    """Return whether a table has room for its columns, with at most the width ``names`` for each wrapping one."""
+    natural = zip(columns, _natural_widths(columns, rows), strict=True)
+    return sum(min(size, names) if column.wrap else size for column, size in natural) + _gaps(columns) <= width
 
 
 def fitted_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int) -> list[int]:
     """Return the widths with which a table is at most ``width`` wide: wrapping columns share what is left."""
-    widths = natural_widths(columns, rows)
+    widths = _natural_widths(columns, rows)
     wrapping = sorted((i for i, column in enumerate(columns) if column.wrap), key=lambda i: widths[i])
-    left = width - total_width(columns, widths) + sum(widths[i] for i in wrapping)
+    left = width - _gaps(columns) - sum(size for i, size in enumerate(widths) if i not in wrapping)
     # the narrow ones leave room to the wide
     for after, i in zip(reversed(range(len(wrapping))), wrapping, strict=True):
-        longest = max((text_width(word) for row in rows for word in row[i].text.split()), default=0)
-        unbroken = min(longest, WORD_ROOM, left - after * NARROWEST)
-        widths[i] = max(NARROWEST, unbroken, min(widths[i], left // (after + 1)))
+        widths[i] = max(_NARROWEST, min(widths[i], left // (after + 1)))
         left -= widths[i]
     return widths
 
 
-def total_width(columns: Sequence[Column], widths: Sequence[int]) -> int:
-    """Return the width of a table: its columns, a blank between two, and one more behind each column of texts."""
-    return sum(widths) + len(columns) - 1 + sum(not column.right for column in columns)
+def _natural_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> list[int]:
+    texts = [[*column.title.split("\n"), *(row[i].text for row in rows)] for i, column in enumerate(columns)]
+    return [max(map(text_width, texts[i])) + column.marks for i, column in enumerate(columns)]
+
+
+def _gaps(columns: Sequence[Column]) -> int:
+    """Return the blanks between columns: one between two, and one more behind each column of texts."""
+    return len(columns) - 1 + sum(not column.right for column in columns)
 
 
 def lines(
@@ -107,9 +120,8 @@ def lines(
     styled : for a terminal, with bold titles and best cells, and failures in red
     """
     titles = [column.title.split("\n")[::-1] for column in columns]  # short ones beside the last line of the longest
-    result = [
-        in_style(line, BOLD * styled) for line in _joined(columns, titles, [Cell("")] * len(columns), widths)[::-1]
-    ]
+    heads = _joined(columns, titles, [Cell("")] * len(columns), widths)[::-1]
+    result = [in_style(line, BOLD * styled) for line in heads]
     for row in rows:
         texts = [column.lines(cell.text, size) for column, cell, size in zip(columns, row, widths, strict=True)]
         result += _joined(columns, texts, row, widths, styled=styled)
@@ -128,12 +140,6 @@ def _joined(
         parts = (each.set(text, size, style, best=cell.best and bool(text)) for each, text, size, style, cell in every)
         lines.append(" ".join(parts).rstrip())
     return lines
-
-
-def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int, *, styled: bool = False) -> str:
-    """Return a listing: plain cells, fitted to ``width``."""
-    cells = [[Cell(text) for text in row] for row in rows]
-    return "\n".join(lines(columns, cells, fitted_widths(columns, cells, width), styled=styled))
 
 
 def paragraph(text: str, width: int) -> list[str]:

@@ -2,7 +2,7 @@
 
 Test figures compare over a whole data set. Costs (seconds, kernel evaluations, sizes), gaps and violations of
 optimality compare only within one problem (formulation and parameters). Objectives are never ranked.
-What depends on where a solver stopped compares only among rows that were asked for the same gap.
+What depends on where a solver stopped compares only among rows with the same target gap.
 """
 
 from __future__ import annotations
@@ -38,9 +38,6 @@ class Measure:
     comparisons : over how many problems a ratio of times is looked at together
     share : it is a share of the test points, as sure as their number ``points`` lets it be
     meaning : what the column shows, a sentence that begins with its title; of a column that a formulation declares
-    spread : show half the range over the runs behind the median
-    room : the width that is kept for the column when it is decided what else there is room for; not the width of
-        this time's figures, so that the same command has the same columns every time
     """
 
     title: str
@@ -51,13 +48,11 @@ class Measure:
     instead: str = ""
     doubt: str = ""
     doubted: str = ""
-    within: Literal["group", "problem"] = "group"
+    within: Literal["group", "problem"] = "problem"
     timed: bool = False
-    spread: bool = False
     comparisons: int = 1
     share: bool = False
     points: int = 0
-    room: int = 0
     meaning: str = ""
 
     def values(self, row: Row) -> list[float]:
@@ -66,7 +61,7 @@ class Measure:
 
     def ranked(self, row: Row) -> list[float]:
         """Return the figures by which a row is ranked; none if it ranks nowhere."""
-        unsure = row.said(self.doubt) or (self.stops and row.differing)
+        unsure = row.entries(self.doubt) or (self.stops and row.differing)
         return [] if unsure else self.values(row)
 
     def interval(self, values: Sequence[float]) -> Interval:
@@ -89,31 +84,30 @@ class Measure:
             return ""
         values = self.values(row)
         text = self.text(median(values)) if values else figures.NOT_OBSERVABLE
-        if row.said(self.doubt):
+        if row.entries(self.doubt):
             return self.doubted.format(text)
-        return text + (figures.spread(values) if self.spread and values else "")
+        return text + (figures.spread(values) if self.timed and self.best and values else "")
 
 
-FIT = Measure("wall\nseconds", "fit_seconds", figures.seconds, "low", stops=True, timed=True, spread=True, within="problem",
-              room=13)  # fmt: skip
+FIT = Measure("wall\nseconds", "fit_seconds", figures.seconds, "low", stops=True, timed=True)
 CPU = replace(FIT, title="CPU\nseconds", figure="cpu_seconds")
-EVALUATIONS = Measure("kernel\nevals", "kernel_evaluations", figures.count, "low", stops=True, within="problem",
-                      doubt="evaluations_at_least", doubted="≥{}", room=6)  # fmt: skip
-SIZE = Measure("core\nset", "core_set_size", figures.count, "low", stops=True, instead="support_vectors", within="problem",
-               room=5)  # fmt: skip
-GAP = Measure("rel\ngap", "relative_gap", figures.gap, "low", doubt="undecidable", doubted="?", within="problem", room=7)  # fmt: skip
+EVALUATIONS = Measure("kernel\nevals", "kernel_evaluations", figures.count, "low", stops=True)
+EVALUATIONS = replace(EVALUATIONS, doubt="evaluations_at_least", doubted="≥{}")
+SIZE = Measure("core\nset", "core_set_size", figures.count, "low", stops=True, instead="support_vectors")
+GAP = Measure("rel\ngap", "relative_gap", figures.gap, "low", doubt="undecidable", doubted="?")
 SUBOPTIMALITY = replace(GAP, title="subopt", figure="suboptimality")
-CORE_RATIO = Measure("core\nratio", "core_set.ratio", figures.ratio, room=8)
-WORKING_SET = Measure("working\nset", "working_set_size", figures.count, room=7)
-ACCURACY = Measure("test\n%", "test_accuracy", figures.percent, "high", share=True, room=6)
+CORE_RATIO = Measure("core\nratio", "core_set.ratio", figures.ratio)
+WORKING_SET = Measure("working\nset", "working_set_size", figures.count)
+ACCURACY = Measure("test\n%", "test_accuracy", figures.percent, "high", share=True, within="group")
 
 WIDER = (
-    (WORKING_SET,),
-    (Measure("peak\nMB", "peak_rss_bytes", lambda value: f"{value / 1e6:.0f}", room=5),),
-    (Measure("iterations", "iterations", figures.count, room=11),),
-    (Measure("primal", "primal", figures.significant, room=10), Measure("dual", "dual", figures.significant, room=10)),
+    WORKING_SET,
+    Measure("peak\nMB", "peak_rss_bytes", lambda value: f"{value / 1e6:.0f}"),
+    Measure("iterations", "iterations", figures.count),
+    Measure("primal", "primal", figures.significant),
+    Measure("dual", "dual", figures.significant),
 )
-"""Columns for wide terminals and Markdown, in the order in which they are given room; both objectives or neither."""
+"""Columns for wide terminals and Markdown, in the order in which they are given room."""
 
 
 def optimality(rows: Sequence[Row]) -> Measure:
@@ -121,7 +115,7 @@ def optimality(rows: Sequence[Row]) -> Measure:
     violations = any(row.values("kkt_violation") for row in rows)
     hulls = any(row.values("epsilon") and not row.values("kkt_violation") for row in rows)
     title = "KKT\n/eps" if violations and hulls else "eps" if hulls else "KKT"
-    return Measure(title, "kkt_violation", figures.gap, "low", instead="epsilon", within="problem", room=7)
+    return Measure(title, "kkt_violation", figures.gap, "low", instead="epsilon")
 
 
 def times(groups: Sequence[Group]) -> list[Measure]:
@@ -132,7 +126,7 @@ def times(groups: Sequence[Group]) -> list[Measure]:
     rest = [measure for measure in (CPU, FIT) if measure.figure not in ranking]
     pairs = [[row.median(each.figure) or 0.0 for each in (FIT, CPU)] for scope in scopes for row in scope.rows]
     differing = any(max(pair) >= DIFFERING * min(pair) > 0.0 for pair in pairs)
-    return [*shown, *(replace(each, best=None, spread=False, room=8) for each in rest if differing)]
+    return [*shown, *(replace(each, best=None) for each in rest if differing)]
 
 
 def core(rows: Sequence[Row]) -> list[Measure]:
@@ -157,7 +151,7 @@ def _column(name: str, column: Mapping[str, Any]) -> Measure:
     title, unit, meaning = (str(column.get(key) or "") for key in ("title", "unit", "meaning"))
     field, better = name if name in TYPES else f"figures.{name}", column.get("better")
     meaning = f"{' '.join(title.split())}{f' ({unit})' if unit else ''}: {meaning}" if meaning else ""
-    measure = Measure(title or name, field, figures.quantity, within="problem", room=9, meaning=meaning)
+    measure = Measure(title or name, field, figures.quantity, meaning=meaning)
     return replace(measure, best=better) if better in ("low", "high") else measure
 
 
@@ -165,12 +159,14 @@ def metrics(rows: Iterable[Row]) -> list[Measure]:
     """Return one column for each test metric of the records; accuracy has its own."""
     better: dict[str, Literal["low", "high"] | None] = {}
     for record in (record for row in rows for record in row.measured):
-        said = record.get("metrics_better") or {}
+        declared = record.get("metrics_better") or {}
         for name in record.get("metrics") or {}:
             known = METRICS[name].better if name in METRICS else None  # an older row does not say it
-            better[name] = said.get(name) or better.get(name) or known
+            better[name] = declared.get(name) or better.get(name) or known
     better.pop("accuracy", None)
-    return [Measure(name, f"metrics.{name}", figures.significant, best) for name, best in better.items()]
+    return [
+        Measure(name, f"metrics.{name}", figures.significant, best, within="group") for name, best in better.items()
+    ]
 
 
 def ranked(rows: Sequence[Row]) -> list[Measure]:

@@ -1,6 +1,6 @@
 """How sure a figure is, and which two figures can be distinguished: the one rule of tables, stars and pages.
 
-The figure of a few runs is their median. What is said of it is an interval; two figures whose intervals overlap could
+The figure of a few runs is their median. Its uncertainty is an interval; two figures whose intervals overlap could
 not be distinguished, so neither is called the better one.
 """
 
@@ -16,7 +16,8 @@ _FEW = 4
 """Runs below which their range says little: two pairs of runs of the same code lie apart once in three times, two sets of
 four once in 35 times."""
 
-_LEAST, _ONE_IN = 6, 20  # runs from which on an interval of the median can miss it once in so many times only
+_LEAST = 6  # runs from which on there is a 95 % interval of the median
+_ONE_IN = 20  # times in which such an interval misses the median once
 
 _Z = 1.959964  # 97.5 % of a normal distribution lie below
 
@@ -50,17 +51,12 @@ def interval(values: Sequence[float], *, noisy: bool) -> Interval:
 
 
 def share(value: float, n: int) -> Interval:
-    """Return the 95 % interval of a share, of which ``value`` was seen in n draws.
+    """Return the 95 % interval of a share, of which ``value`` is the estimate from n draws.
 
     References
     ----------
     E. B. Wilson, Probable inference, the law of succession, and statistical inference, JASA 22 (1927), 209-212.
     """
-    seen = min(max(value, 0.0), 1.0)
-    middle, half = seen + _Z**2 / (2 * n), _Z * sqrt(seen * (1.0 - seen) / n + _Z**2 / (4 * n * n))
+    p = min(max(value, 0.0), 1.0)
+    middle, half = p + _Z**2 / (2 * n), _Z * sqrt(p * (1.0 - p) / n + _Z**2 / (4 * n * n))
     return (middle - half) / (1.0 + _Z**2 / n), (middle + half) / (1.0 + _Z**2 / n)
-
-
-def apart(a: Interval, b: Interval) -> bool:
-    """Return whether two intervals do not overlap: the figures differ by more than their noise."""
-    return a[1] < b[0] or b[1] < a[0]

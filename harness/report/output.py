@@ -51,7 +51,7 @@ def results_alone() -> Iterator[None]:
         if _results is not theirs:
             ctypes.CDLL(None).fflush(None)  # what a library in C printed
             os.dup2(_results.fileno(), theirs.fileno())
-            with contextlib.suppress(OSError):  # it takes no more, as was said
+            with contextlib.suppress(OSError):  # it takes no more
                 _results.close()
         _results = before
 

@@ -10,8 +10,8 @@ from typing import Any
 from harness.measure.outcome import Status
 from harness.report import figures, layout
 from harness.report.figures import is_number
+from harness.report.layout import Column
 from harness.report.rows import Row, axes, is_cell, is_path, is_share, short_name
-from harness.report.sheet import MIDDLE, TIGHT, Figure
 from harness.run.record import Record
 
 NOTE = (
@@ -21,7 +21,7 @@ NOTE = (
 )
 
 
-def columns(rows: Sequence[Row]) -> list[Figure]:
+def columns(rows: Sequence[Row]) -> list[Column]:
     """Return the columns of paths or their cells for which any row has a figure, those first that a narrow table loses."""
     return [each for each in (_FIGURES if is_path(rows[0].first) else _FIGURES[-1:]) if any(map(each.text, rows))]
 
@@ -73,17 +73,16 @@ def _error(row: Row) -> str:
     return f"{scale * error:{text}}{spread}{unit}"
 
 
+def _worst_gap(row: Row) -> str:
+    return "".join(map(figures.gap, sorted(row.values("path.worst_gap"))[-1:]))
+
+
 _FIGURES = (
-    Figure("cells", right=True, text=_cells, names=MIDDLE),
-    Figure(
-        "worst\ngap",
-        right=True,
-        text=lambda row: "".join(map(figures.gap, sorted(row.values("path.worst_gap"))[-1:])),
-        names=MIDDLE,
-    ),
-    Figure("%\nok", right=True, text=_certified, names=TIGHT),
-    Figure("chosen", text=_chosen),
-    Figure("CV error", right=True, text=_error),
+    Column("cells", _cells, right=True),
+    Column("worst\ngap", _worst_gap, right=True),
+    Column("%\nok", _certified, right=True),
+    Column("chosen", _chosen),
+    Column("CV error", _error, right=True),
 )
 
 
@@ -91,9 +90,6 @@ _FIGURES = (
 
 # fields that the cells of a path have in common
 _OF = ("label", "dataset", "formulation", "kernel", "seed", "repetition")
-_SHADES = (231, 194, 157, 120, 83)  # xterm's numbers of colours, the largest error's first; legible under black
-_BLACK = "\x1b[38;5;16m"
-CONTRAST = 0.4  # power of an error's place from the least to the largest, so that the low ones differ most in shade
 
 
 def grids(records: Sequence[Record]) -> list[dict[str, Any]]:
@@ -170,42 +166,28 @@ def error_title(path: Mapping[str, Any]) -> str:
 
 def value_text(values: Sequence[float]) -> str:
     """Return the values of a row or a column, ``0.5``, ``3.05e-5``."""
-    return ", ".join(f"{value:.4g}" if 1e-3 <= value < 1e4 else figures.power(value, 2) for value in values)
+    return ", ".join(map(_value, values))
 
 
-def lines(path: Mapping[str, Any], width: int, *, styled: bool) -> list[str]:
-    """Return the errors of a path of `grids` as text: its first axis down, the others across, as far as there is room.
+def _value(value: Any) -> str:
+    if not is_number(value):
+        return str(value)  # the name of an axis
+    return f"{value:.4g}" if 1e-3 <= value < 1e4 else figures.power(value, 2)
 
-    styled : the cells are shaded
-    """
-    downs, acrosses, cells = axes_of(path)
-    best = path["best"][0], tuple(path["best"][1:])
-    texts = {at: f"{error_text(path, cell) or '-'}{'' if cell['certified'] else '?'}" for at, cell in cells.items()}
-    heads, names = list(map(value_text, acrosses)), [f"{path['axes'][0]}={value_text([value])} " for value in downs]
-    left, size = max(map(len, names)), max(map(len, (*texts.values(), *heads))) + 2
-    room = max(1, (width - left) // size)
-    first = min((acrosses.index(best[1]) if best in cells else 0) - room // 2, len(acrosses) - room)
-    shown = slice(max(0, first), max(0, first) + room)
-    errors = {at: error for at, cell in cells.items() if not math.isnan(error := error_of(path, cell))}
-    low, high = min(errors.values(), default=0.0), max(errors.values(), default=0.0)
-    found = [(" " * left + "".join(f"{head:>{size - 1}} " for head in heads[shown])).rstrip()]
-    for name, value in zip(names, downs, strict=True):
-        line = name.rjust(left)
-        for at in ((value, each) for each in acrosses[shown]):
-            text = f"[{texts[at]}]" if at == best else f"{texts.get(at, '')} "
-            place = ((errors.get(at, low) - low) / (high - low or 1.0)) ** CONTRAST
-            shade = f"{_BLACK}\x1b[48;5;{_SHADES[int(4.99 * (1.0 - place))]}m" if styled and at in errors else ""
-            line += layout.in_style(text.rjust(size), shade)
-        found.append(line.rstrip())
-    notes = []
-    if best in cells:
-        of, vectors = figures.assignments(dict(zip(path["axes"], path["best"], strict=True))), cells[best]["size"]
-        mean = ", the mean over the folds" * bool(path["folds"])
-        count = "" if vectors is None else f", {figures.count(vectors)} support vectors{mean}"
-        notes.append(f"[ ] chosen: {of}{count}.")
-    notes += ["?: not every fit is certified."] * (not all(cell["certified"] for cell in cells.values()))
-    if room < len(heads):
-        notes.append(f"{room} of {len(heads)} columns fit; result.plot() in Python and --format html show all.")
-    across = f"; {', '.join(path['axes'][1:])} across" * (len(path["axes"]) > 1)
-    notes = [line for note in notes for line in layout.paragraph(note, width)]
-    return [*layout.paragraph(f"{title(path)}: {error_title(path)}{across}", width), *filter(None, found), *notes, ""]
+
+def lines(path: Mapping[str, Any], width: int) -> list[str]:
+    """Return the errors of a path of `grids` as text: its first axis down, the others across."""
+    import pandas as pd
+
+    first, *others = path["axes"]
+    cells = pd.DataFrame([cell["values"] for cell in path["cells"]], columns=path["axes"])
+    cells["error"] = [_marked(path, cell) for cell in path["cells"]]
+    table = cells.pivot_table("error", first, others, aggfunc="first", fill_value="")
+    shown = table.rename(index=_value, columns=_value).to_string(line_width=width)
+    head = layout.paragraph(f"{title(path)}: {error_title(path)}. [ ]: chosen. ?: not every fit is certified.", width)
+    return [*head, *shown.splitlines(), ""]
+
+
+def _marked(path: Mapping[str, Any], cell: Mapping[str, Any]) -> str:
+    text = f"{error_text(path, cell) or '-'}{'' if cell['certified'] else '?'}"
+    return f"[{text}]" if list(cell["values"]) == path["best"] else text

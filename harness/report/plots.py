@@ -28,10 +28,12 @@ _NAMED = 8  # rows without a value that a picture names
 _PANELS = 24  # of a picture, at most
 _NUMBERS = 12  # columns of a heat map up to which each cell has its error
 _SIZES = 8  # columns and rows of a heat map up to which each cell has its number of support vectors
-_LETTERS, _LINES = 44, 16  # for which there is room along the axes of a heat map
+_LETTERS = 44  # letters that fit along the first axis of a heat map
+_LINES = 16  # lines that fit along its second axis
 _MARKED = 8  # marks of a curve, about
 _USUAL = 2  # place among the targets of the gap that is drawn, if it was reached: 1e-3
 _FAMILY = itemgetter("axis", "formulation", "family")
+_CONTRAST = 0.4  # exponent of the colours, so that the low errors differ most
 _FRAME = "#e60026"  # of a chosen cell
 _FRONT = {"color": "#777777", "linestyle": ":", "zorder": 1, **STEPS}
 
@@ -63,7 +65,7 @@ def _paint_path(panel: Panel, area: Axes, path: Mapping[str, Any]) -> None:
 
     xs, ys, cells = paths.axes_of(path)
     errors = [[paths.error_of(path, cells.get((x, y))) for x in xs] for y in ys]
-    norm = PowerNorm(paths.CONTRAST)
+    norm = PowerNorm(_CONTRAST)
     image = area.imshow(errors, origin="lower", aspect="auto", cmap="viridis_r", norm=norm)
     area.set(xlabel=panel.x, ylabel=panel.y)
     for axis, values in ((area.xaxis, [(x,) for x in xs]), (area.yaxis, ys)):
@@ -109,11 +111,9 @@ def figure(records: Sequence[Record], kind: str | None = None) -> Figure:
     left, panels = panels[_PANELS:], panels[:_PANELS]
     names = sorted({name for panel in panels for name in panel.curves})
     rows = dict.fromkeys(row.label if kind == "heat" else row.name for group in groups for row in group.rows)
-    looks, styles = pictures.looks(rows), dict[str, dict[str, Any]]()
+    looks = pictures.looks(rows)
     solvers = {name: name if name in looks else name.rpartition(" (")[0] for name in names}
-    for i, name in enumerate(names):  # a solver of several formulations is filled in one of them only
-        fill = {"fillstyle": "none"} if i and solvers[name] == solvers[names[i - 1]] else {}
-        styles[name] = pictures.style(looks[solvers[name]]) | fill
+    styles = {name: pictures.style(looks[solver]) for name, solver in solvers.items()}
     bars = panels[0].bars
     height = max(2.2, 0.9 + 0.24 * len(names)) if bars else 3.1
     drawn, areas = pictures.grid(len(panels), 4.2, height, columns=2 if bars else 3)
@@ -139,17 +139,6 @@ def figure(records: Sequence[Record], kind: str | None = None) -> Figure:
 
 
 # -- the kinds ---------------------------------------------------------------------------------------------
-
-
-def _anytime(groups: Sequence[Group]) -> list[Panel]:
-    """Return a panel a problem, without those in which each solver has one point only if other panels have all of them."""
-    panels = curves.panels(groups)
-    long = [panel for panel in panels if any(len(curve) > 1 for curve in panel.curves.values())]
-    drawn = {name for panel in long for name in panel.curves}
-    short = [panel for panel in panels if panel.curves and panel not in long and drawn.issuperset(panel.curves)]
-    if short:
-        long[0].note = f"One point a solver, so no panel: {', '.join(panel.title for panel in short)}."
-    return [panel for panel in panels if panel not in short]
 
 
 def _profile(groups: Sequence[Group]) -> Iterator[Panel]:
@@ -247,8 +236,8 @@ def _scaling(groups: Sequence[Group]) -> Iterator[Panel]:
             panel.strokes.append((line["solver"], ends))
         ends = sorted(line["exponent"][0] for line in found)
         each = ("{} {:.2f} ({:.2f} to {:.2f})".format(line["solver"], *line["exponent"]) for line in found)
-        said = ", ".join(each) if len(found) <= _NAMED else f"{ends[0]:.2f} to {ends[-1]:.2f}"
-        panel.note = f"Exponents on {family} in {label}, with 95 % intervals: {said}."
+        exponents = ", ".join(each) if len(found) <= _NAMED else f"{ends[0]:.2f} to {ends[-1]:.2f}"
+        panel.note = f"Exponents on {family} in {label}, with 95 % intervals: {exponents}."
         yield panel
 
 
@@ -331,7 +320,7 @@ def _clock(time: Measure) -> str:
 _GAPS, _COSTS = "no run has a certified gap", "plot('bars') draws what runs cost."
 _THREE = "datasets=['twonorm[n=500]', 'twonorm[n=1000]', 'twonorm[n=2000]'], target_gap=1e-3"
 _KINDS: dict[str, tuple[Callable[[Any], Iterable[Panel]], str, str]] = {
-    "anytime": (_anytime, _GAPS, _COSTS),
+    "anytime": (curves.panels, _GAPS, _COSTS),
     "profile": (_profile, _GAPS, _COSTS),
     "front": (_front, "no run has a time and test figures", _COSTS),
     "scaling": (_scaling, "no data set was brought to a certified gap in three sizes", f"Compare three: {_THREE}."),

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _PREPARING_SECONDS = 5.0  # seconds between two lines on what is done before the first run
 _RUNNING_SECONDS = 60.0  # seconds between two lines on what goes on, beside a line for each run that ends
-_REFRESHES = 4  # a second; the measured runs share the machine with the display
 
 
 class Reporter:
@@ -108,10 +107,8 @@ class Live(Reporter):
         from rich.text import Text
 
         self._now = "reading data"
-        text, often = lambda: Text(self.state(self._now)), _REFRESHES
-        self._display = Display(
-            get_renderable=text, console=Console(stderr=True), transient=True, refresh_per_second=often
-        )
+        console, shown = Console(stderr=True), lambda: Text(self.state(self._now))
+        self._display = Display(None, console=console, transient=True, refresh_per_second=4, get_renderable=shown)
 
     def planned(self, specs: list[RunSpec], reused: int) -> None:
         """Show the number of runs at once: the first ones may end before the display is due."""

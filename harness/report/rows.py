@@ -117,7 +117,7 @@ class Row:
         """A sentence if runs of one seed differ in their counts; empty if none do."""
         return timing.differing(self.measured)
 
-    def said(self, name: str) -> list[Any]:
+    def entries(self, name: str) -> list[Any]:
         """Return the values of a field that is no figure, such as a sentence; empty ones are left out."""
         return [record[name] for record in self.measured if record.get(name)]
 
@@ -315,7 +315,7 @@ def newest(rows: Iterable[StoreRow], fits: Callable[[Record], bool], *, every: b
     """Return the numbers of a store's rows that fit, newest first, and how many older measurements were left out.
 
     Of the rows of one run only the one counts that was measured last, if that fits. Two rows are of the same run if they
-    belong to the same row of a report and have the same seed and repetition. No record is held in memory.
+    belong to the same row of a report and have the same seed and repetition. No record stays in memory.
 
     every : the older measurements too
     """
@@ -400,51 +400,33 @@ def _home(row: Row) -> tuple[str, str]:
 
 
 def _distinguished(rows: Sequence[Row], mixed: Collection[tuple[str, ...]]) -> list[Row]:
-    """Return the rows with what tells them from others of the same solver on the same problem: settings, code, versions, data.
+    """Return the rows with what differs from others of the same solver on the same problem: settings, code, versions, data.
 
     mixed : plugin and name of each solver of whose code the report has several versions; each of its rows has its own
     """
-    rows = _with_texts(rows, _settings)
-    marked = [code if (code := _code(row))[:2] in mixed else ("", "", "") for row in rows]
-    rows = [_added(row, f"code {code[:6]}" * bool(code)) for row, (*_, code) in zip(rows, marked, strict=True)]
-    return _with_texts(_with_texts(rows, _versions), _data)
-
-
-def _with_texts(rows: Sequence[Row], texts: Callable[[Sequence[Row]], list[str]]) -> list[Row]:
-    """Return the rows, those of the same name on the same problem with their texts if these differ."""
     twins: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         twins.setdefault((row.name, row.problem), []).append(row)
-    added = {id(row): text for members in twins.values() if len(set(found := texts(members))) > 1
-             for row, text in zip(members, found, strict=True)}  # fmt: skip
-    return [_added(row, added.get(id(row), "")) for row in rows]
+    texts = {id(row): _setting(row, members, mixed) for members in twins.values() for row in members}
+    return [replace(row, setting=texts[id(row)]) for row in rows]
 
 
-def _added(row: Row, text: str) -> Row:
-    return replace(row, setting=", ".join(filter(None, (row.setting, text))))
-
-
-def _settings(twins: Sequence[Row]) -> list[str]:
-    """Return for each row the settings in which some rows differ."""
-    names = [name for name in figures.SETTINGS if len({row.first.get(name) for row in twins}) > 1]
-    return [settings_text(row.first, names) for row in twins]
+def _setting(row: Row, twins: Sequence[Row], mixed: Collection[tuple[str, ...]]) -> str:
+    """Return the settings, the code, two versions and the data in which a row differs from one of its twins."""
+    names = [name for name in figures.SETTINGS if len({twin.first.get(name) for twin in twins}) > 1]
+    *solver, code = _code(row)
+    parts = [settings_text(row.first, names), f"code {code[:6]}" * (bool(code) and tuple(solver) in mixed)]
+    known = [twin.first.get("versions") or {} for twin in twins]
+    libraries = [name for name in dict.fromkeys(itertools.chain(*known)) if len({of.get(name) for of in known}) > 1]
+    parts += [f"{name} {(row.first.get('versions') or {}).get(name, '(none)')}" for name in libraries[:2]]
+    if len({twin.first.get("data_sha256") for twin in twins}) > 1:
+        parts.append(f"data {str(row.first.get('data_sha256') or '?')[:6]}")
+    return ", ".join(filter(None, parts))
 
 
 def _code(row: Row) -> tuple[str, ...]:
     """Return plugin, name and the hash of the code of a row's solver; the latter is empty if it is not known."""
     return tuple(str(row.first.get(name) or "") for name in ("plugin", "solver", "code_sha256"))
-
-
-def _versions(twins: Sequence[Row]) -> list[str]:
-    """Return for each row the first two libraries whose versions differ, with its versions."""
-    known = [row.first.get("versions") or {} for row in twins]
-    names = [name for name in dict.fromkeys(itertools.chain(*known)) if len({str(of.get(name)) for of in known}) > 1]
-    return [", ".join(f"{name} {of.get(name, '(none)')}" for name in names[:2]) for of in known]
-
-
-def _data(twins: Sequence[Row]) -> list[str]:
-    """Return for each row the beginning of the hash of its data."""
-    return [f"data {str(row.first.get('data_sha256') or '?')[:6]}" for row in twins]
 
 
 def settings_text(record: Record, names: Iterable[str]) -> str:

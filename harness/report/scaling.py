@@ -25,10 +25,10 @@ def fits(rows: Iterable[Times]) -> list[dict[str, Any]]:
     would compare easy with hard ones. Several problems of one size (a sweep over C) are one point, their geometric mean.
     """
     times: dict[tuple[Any, ...], dict[float, list[float]]] = {}
-    for fact, solver, asked, spent in rows:
+    for fact, solver, own_target, spent in rows:
         for axis, (target, seconds) in ((axis, each) for axis in AXES for each in enumerate(spent or ())):
             # a run was made for its own target: what it did after a smaller one is no measurement of that
-            late = not seconds or isinf(seconds) or TARGETS[target] < (asked or 0.0) * (1 - 1e-9)
+            late = not seconds or isinf(seconds) or TARGETS[target] < (own_target or 0.0) * (1 - 1e-9)
             if seconds and not late and is_number(size := fact.get(axis)) and size > 0:
                 key = axis, str(fact.get("formulation") or ""), family(fact.get("set")), target, solver
                 times.setdefault(key, {}).setdefault(float(size), []).append(log(seconds))

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from harness.report import footnotes, layout, measures, paths
+from harness.report.layout import Cell, Column
 from harness.report.measures import Measure
 from harness.report.output import BOLD, PIPE_WIDTH, RED
 from harness.report.rows import Group, Row, grouped, is_path, without_paths
-from harness.report.sheet import BEST, MIDDLE, NARROW, TIGHT, WIDE, Figure, Sheet, build
 from harness.report.verdict import of_records
 from harness.run.record import Record
 
-_NAMES = {"kkt_violation": MIDDLE, "clock": MIDDLE, "relative_gap": TIGHT, "suboptimality": TIGHT}
-_NAMES |= dict.fromkeys(("core_set_size", "test_accuracy", "kernel_evaluations"), NARROW)
-"""Figures whose columns a narrow terminal loses, the first one first, and the columns of a terminal that names have before
-such a column is shown; ``clock`` is the time that does not rank."""
+BEST = "{} best among comparable rows, or could not be distinguished from the best."
+_EXPENDABLE = (
+    "kkt_violation", "clock", "relative_gap", "suboptimality", "core_set_size", "test_accuracy", "kernel_evaluations"
+)  # fmt: skip
+"""Figures whose columns a narrow terminal loses, the first one first; ``clock`` is the time that does not rank."""
 
+_NAME_WIDTH = 18  # width of names for which usual columns leave room
+_LONG_NAME_WIDTH = 40  # width of names for which optional columns leave room
+_FREE = 20  # width that stays free behind optional columns, as the figures of the next run may be longer
 _WHOLE = ("command", "picture", "space")  # blocks that no line break is put into
 _STYLES = {"heading": BOLD, "failure": BOLD + RED, "answer": BOLD}
 
@@ -84,6 +92,25 @@ def report_table(records: Iterable[Mapping[str, object]], *, width: int = PIPE_W
     return render([Record(record) for record in records], width=width, explain=True)
 
 
+@dataclass(frozen=True)
+class Sheet:
+    """Columns that all groups share, for each group its rows of cells, and the sentences under them.
+
+    notes : what every reader must know
+    explained : what columns and marks mean
+    """
+
+    columns: Sequence[Column]
+    sections: list[tuple[Group, list[list[Cell]]]]
+    notes: list[str]
+    explained: list[str]
+
+    @property
+    def rows(self) -> list[list[Cell]]:
+        """The rows of all groups."""
+        return [row for _, rows in self.sections for row in rows]
+
+
 def sheets(
     records: Sequence[Record], width: int | None = None, *, dated: bool = False, optional: bool = True
 ) -> list[Sheet]:
@@ -96,32 +123,75 @@ def sheets(
 
 
 def _sheet(groups: Sequence[Group], width: int | None, *, dated: bool, optional: bool) -> Sheet:
-    """Return the sheet of paths or of runs of single problems; metrics, which were wanted by name, are the last that it loses."""
+    """Return the sheet of paths or of runs of single problems: solver, problem where they differ, figures and status."""
     rows = [row for group in groups for row in group.rows]
-    whole, of_paths = is_path(rows[0].first), paths.columns(rows)
+    whole = is_path(rows[0].first)
     core = [measures.EVALUATIONS, measures.ACCURACY] if whole else measures.core(rows)
-    costs = [(each, _figure(each, rows)) for each in (*measures.times(groups), *core)]
-    metrics = [_figure(each, rows, NARROW) for each in measures.metrics(rows)]
-    wider = [each for group in measures.WIDER for each in group if any(row.values(each.figure) for row in rows)]
-    further = [_figure(each, rows, WIDE) for each in wider if optional and not whole]
-    least_needed = [figure for name in _NAMES for measure, figure in costs if _name(measure) == name]
-    figures = [*(figure for _, figure in costs), *of_paths, *metrics, *further]
-    expendable = [*reversed(further), *(each for each in of_paths if each.names), *least_needed, *reversed(metrics)]
-    notes, explained = footnotes.notes(groups), footnotes.explained(rows)
-    if whole:
-        notes += [note for group in groups for note in paths.advice(group.rows)]
-        explained.append(paths.NOTE)
-    return build(groups, figures, notes, explained, width=width, dated=dated, expendable=expendable)
+    costs = {each: _column(each, rows) for each in (*measures.times(groups), *core)}
+    metrics = [_column(each, rows) for each in measures.metrics(rows)]
+    of_paths = paths.columns(rows)
+    wider = [_column(each, rows) for each in measures.WIDER if any(row.values(each.figure) for row in rows)]
+    further = wider if optional and not whole else []
+    measured = [Column("measured", _date)] * dated
+    figures = [*costs.values(), *of_paths, *metrics, *further, *measured]
+    reasons = list(dict.fromkeys(reason for row in rows for reason in _reasons(row)))
+    # where all runs are reused a note says so, without marks
+    dagger = "" if all(record.get("reused") for row in rows for record in row.records) else "†"
+    names = [Column("solver", operator.attrgetter("name"), wrap=True)]
+    if any(len(group.problems) > 1 for group in groups):
+        names.append(Column("problem", operator.attrgetter("problem"), wrap=True))
+    status = Column("status", lambda row: _status(row, reasons, dagger), failures=True)
+    cells = {column: [_cells(column, group) for group in groups] for column in (*names, *figures, status)}
+    shown = list(cells)
+    in_order = [column for name in _EXPENDABLE for measure, column in costs.items() if _name(measure) == name]
+    in_order[:0] = [column for column in of_paths if column.title not in ("chosen", "CV error")]
+    for column in (*reversed(further), *in_order, *measured, *reversed(metrics)) if width else ():
+        every = zip(*(itertools.chain(*cells[each]) for each in shown), strict=True)
+        free, name_width = (_FREE, _LONG_NAME_WIDTH) if column in further else (0, _NAME_WIDTH)
+        if layout.fits(shown, list(every), (width or 0) - free, name_width):
+            break
+        shown.remove(column)
+    sections = [(group, [list(row) for row in zip(*(cells[column][i] for column in shown), strict=True)])
+                for i, group in enumerate(groups)]  # fmt: skip
+    notes = [*(f"[{i}] {reason}" for i, reason in enumerate(reasons, 1)), *footnotes.notes(groups)]
+    notes += [note for group in groups for note in paths.advice(group.rows)] if whole else []
+    hidden = ", ".join(column.line for column in cells if column not in shown and column not in further)
+    notes += [f"Not shown at {width} columns: {hidden}. --format markdown shows all."] * bool(hidden)
+    explained = [*footnotes.explained(rows), *[paths.NOTE] * whole, *(each.meaning for each in shown if each.meaning)]
+    return Sheet(shown, sections, notes, explained)
 
 
 def _name(measure: Measure) -> str:
-    """Return the name of a column in `_NAMES`."""
+    """Return the name of a column in `_EXPENDABLE`."""
     return "clock" if measure.timed and not measure.best else measure.figure
 
 
-def _figure(measure: Measure, rows: Sequence[Row], names: int | None = None) -> Figure:
+def _column(measure: Measure, rows: Sequence[Row]) -> Column:
     """Return the column of a measure."""
-    names = _NAMES.get(_name(measure), 0) if names is None else names
     meaning = footnotes.meaning(measure) if any(row.values(measure.figure) for row in rows) else ""
-    shown = {"text": measure.cell, "room": measure.room, "best": lambda group: measures.best_rows(measure, group)}
-    return Figure(measure.title, right=True, marks=True, names=names, meaning=meaning, **shown)  # type: ignore[arg-type]
+    best = functools.partial(measures.best_rows, measure)
+    return Column(measure.title, measure.cell, best, right=True, marks=True, meaning=meaning)
+
+
+def _cells(column: Column, group: Group) -> list[Cell]:
+    best = column.best(group)
+    failed = [column.failures and any(record.failed for record in row.records) for row in group.rows]
+    return [Cell(column.text(row), i in best, failed[i]) for i, row in enumerate(group.rows)]
+
+
+def _date(row: Row) -> str:
+    """Return the day of the newest run."""
+    return max(str(record.get("measured_at") or "") for record in row.records)[:10]
+
+
+def _status(row: Row, reasons: Sequence[str], dagger: str) -> str:
+    """Return ``timeout 1/3† [1,2]``; the same reason of the same solver has one number in the whole sheet."""
+    numbers = ",".join(str(reasons.index(reason) + 1) for reason in _reasons(row))
+    reused = any(record.get("reused") for record in row.records)
+    return f"{row.status}{dagger * reused}{f' [{numbers}]' * bool(numbers)}"
+
+
+def _reasons(row: Row) -> list[str]:
+    """Return the different reasons of the runs of a row that are not ok."""
+    texts = ((record.get("status"), record.get("reason") or "no reason was given") for record in row.astray)
+    return list(dict.fromkeys(f"{row.name}: {status}: {' '.join(str(reason).split())}" for status, reason in texts))

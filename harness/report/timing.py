@@ -36,7 +36,7 @@ def clocks(measured: Sequence[Record]) -> tuple[str, str]:
 
 
 def differing(runs: Sequence[Record]) -> str:
-    """Return what is said of runs of one seed whose counts cannot all be the solver's own; empty if they can.
+    """Return a sentence if runs of one seed have counts that differ more than limits explain; empty if not.
 
     A run's randomness is its seed's, so in one thread its counts are the same each time. A run that the clock stopped, or
     a target that is looked at by the clock, may have got less far, but no further than one that ended by itself. Where
@@ -72,11 +72,11 @@ def places(trace: Sequence[Point], targets: Sequence[float]) -> list[int | None]
 
     Of a model without a gap its suboptimality counts.
     """
-    gaps_of = (
-        point.get("suboptimality") if point.get("relative_gap") is None else point["relative_gap"] for point in trace
-    )
-    known = [(i, point, gap) for i, (point, gap) in enumerate(zip(trace, gaps_of, strict=True)) if is_number(gap)]
-    gaps = [(i, gap + (point.get("gap_rounding") or 0.0)) for i, point, gap in known]
+    gaps = list[tuple[int, float]]()
+    for i, point in enumerate(trace):
+        gap = point.get("suboptimality") if point.get("relative_gap") is None else point["relative_gap"]
+        if is_number(gap):
+            gaps.append((i, gap + (point.get("gap_rounding") or 0.0)))
     return [next((i for i, gap in gaps if gap <= target), None) for target in targets]
 
 
@@ -86,13 +86,10 @@ def points(run: Point) -> list[Point]:
     The trace is of the first fit. Where later fits took less time, no point is later than their end, which bounds its time.
     """
     end = {"seconds": seconds(run, "fit_seconds"), "cpu_seconds": seconds(run, "cpu_seconds")}
-    bounds = {
-        name: value for name, value in end.items() if is_number(value) and run.get("steady_fit_seconds") is not None
-    }
-    trace = [
-        {**point, **{name: min(point[name], most) for name, most in bounds.items() if is_number(point.get(name))}}
-        for point in run.get("trace") or ()
-    ]
+    trace = list(run.get("trace") or ())
+    for name, most in end.items() if run.get("steady_fit_seconds") is not None else ():
+        if is_number(most):
+            trace = [{**each, name: min(each[name], most)} if is_number(each.get(name)) else each for each in trace]
     return [*trace, {**run, **end}]
 
 

@@ -21,8 +21,8 @@ from harness.support.printable import plain_line
 
 _NAMED = 3  # solvers that a sentence lists
 _NO_RIVALS = "No winner: each formulation has one solver, and solvers of different formulations are not compared."
-_RANK, _SURER = "To rank by a certified target:", "More runs make this surer:"
-_SAME_GAP = "To compare at the same certified gap:"  # where nobody has a rival
+_SAME_GAP = "To compare at the same certified gap:"
+_MORE_RUNS = "More runs make this surer:"
 _AGAIN = " Repeat the command: disturbed runs are measured again."
 _FAILURES = {
     Status.CRASHED: "crashed", Status.ERROR: "raised an error", Status.INVALID: "returned an invalid model",
@@ -70,8 +70,9 @@ class Place:
 
     @classmethod
     def of(cls, unit: Group) -> Place:
-        """Return the place of a unit."""
-        return cls({row.name: row for row in unit.rows}, unit)
+        """Return the place of a unit; of several rows of a solver, as of lost machines, one that failed counts."""
+        failed = {row.name: row for row in unit.rows if not row.complete}
+        return cls({row.name: row for row in unit.rows} | failed, unit)
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,10 @@ def of_records(records: Sequence[Record]) -> Verdict:
 
 
 def verdict(groups: Sequence[Group]) -> Verdict:
-    """Return the failures, a sentence for each formulation that has something to choose from, and without a target the front.
+    """Return the failures, and a sentence for each formulation that has something to choose from.
+
+    Costs without a common target are not ranked, so that test accuracies alone are compared; so are solvers of different
+    formulations, with their times.
 
     Cells of paths have no verdict.
     """
@@ -162,28 +166,26 @@ def verdict(groups: Sequence[Group]) -> Verdict:
     if over := list(dict.fromkeys(row.name for row in rows if row.overspent)):
         lines.append(f"{_names(over, 'and')} went over the budget of kernel evaluations by more than half: not ranked.")
     several_of = {name: f" for {name}" * (len(found) > 1) for name in found}
-    said = [_budget(units, several_of[name]) if name in loose else _winner(units, strays, several_of[name])
+    results = [_budget(units, several_of[name]) if name in loose else _winner(units, strays, several_of[name])
             for name, units in found.items()]  # fmt: skip
-    answers, single = [line for line, _ in said if line], any(once for _, once in said)
+    answers, single = [line for line, _ in results if line], any(once for _, once in results)
     answers += _borrowed(rows) if answers else []
     several = len({row.name for row in rows if row.begun}) > 1
-    if loose or (several and not answers):
-        front = _front(groups)
-        answers += front or ([] if answers else [_NO_RIVALS] if not loose else [])
-    free = any(row.first.get("target_gap") is None for row in rows if row.begun)
-    lacking = {"target_gap": "1e-3"} if free else {"repeat": "3"} if single else {}
-    scaled = not any((record.get("data_notes") or {}).get("unscaled") for row in rows for record in row.records)
-    rivals = any(len({row.name for unit in units for row in unit.rows}) > 1 for units in found.values())
-    rank = (_RANK if rivals else _SAME_GAP) if several and "target_gap" in lacking else ""
-    hint = (rank or _SURER * single) if scaled and lacking else ""
-    return Verdict(list(map(plain_line, (*lines, *answers))), hint, lacking)
+    if several and not answers:
+        answers = _accuracies(groups) if loose else _across_formulations(groups)
+    sentences = list(map(plain_line, (*lines, *answers)))
+    if any((record.get("data_notes") or {}).get("unscaled") for row in rows for record in row.records):
+        return Verdict(sentences)  # the note on the scales has a command
+    if several and any(row.first.get("target_gap") is None for row in rows if row.begun):
+        return Verdict(sentences, _SAME_GAP, {"target_gap": "1e-3"})
+    return Verdict(sentences, _MORE_RUNS, {"repeat": "3"}) if single else Verdict(sentences)
 
 
 def _borrowed(rows: Sequence[Row]) -> list[str]:
     """Return whose dual certifies the models that have none and reached the target."""
     users: dict[str, dict[str, None]] = {}
     for row in (row for row in rows if row.complete and row.borrows_dual):
-        for of in row.said("best_dual_of"):
+        for of in row.entries("best_dual_of"):
             users.setdefault(of.partition(",")[0], {})[row.name] = None
     return [f"{_names(list(names), 'and')}: certified with the dual of {of}." for of, names in users.items()]
 
@@ -228,14 +230,14 @@ def _winner(units: Sequence[Group], strays: Sequence[Row], of: str) -> tuple[str
     places = list(map(Place.of, units))
     able = able_in(places, every)
     gap, where = _gap(rows), _where(places, rows)
-    asked = f"reached a certified gap of {gap}" if gap else "did what was asked"
+    reached = f"reached a certified gap of {gap}" if gap else "did what was asked"
     if len(able) < 2 and (disturbed := [name for name in every if name not in able and _disturbed(rows, name)]):
         return f"No winner yet{of}: the machine disturbed runs of {_names(disturbed, 'and')}.", False
     if not able:
         place = where.partition(",")[0] if len(units) == 1 else f"every {_kind(places)}"
-        return f"No winner{of}: no solver {asked} on {place}.", False
+        return f"No winner{of}: no solver {reached} on {place}.", False
     if len(able) == 1:
-        return f"Take {able[0]}{of}: it alone {asked} in every run on {where}.", False
+        return f"Take {able[0]}{of}: it alone {reached} in every run on {where}.", False
     times = Comparison.of(FIT, places, able)
     if len(times.middle) < 2:
         unranked = _names([name for name in able if name not in times.middle], "and")
@@ -263,7 +265,8 @@ def _take(comparison: Comparison, of: str, what: str, than: str, after: str, *, 
         return f"Take {first}{of}: {better} {after}.", False
     end = " from the least" if less else " from the best"
     why = f"their {what} could not be distinguished{end * (len(level) > 1)}"
-    why = f"which of them is ahead depends on the {_kind(comparison.places)}" if split else why
+    ahead = "ahead" if less else "more accurate"
+    why = f"which of them is {ahead} depends on the {_kind(comparison.places)}" if split else why
     also = f" {first} is {better}." if behind else ""
     return f"Take {_names([first, *level])}{of}: {why} {after}.{also}", single and not split
 
@@ -288,37 +291,40 @@ def _budget(units: Sequence[Group], of: str) -> tuple[str, bool]:
     return _take(most, of, what, than, after, single=False) if len(most.middle) > 1 else ("", False)
 
 
-def _front(groups: Sequence[Group]) -> list[str]:
-    """Return who is dominated in time and test accuracy beyond the noise; without test figures nothing."""
+def _accuracies(groups: Sequence[Group]) -> list[str]:
+    """Return who is the most accurate where costs are not ranked; nothing without test figures."""
     places = _places(groups)
-    able = able_in(places, dict.fromkeys(name for place in places for name in place.rows))
-    both = times, qualities = [Comparison.of(measure, places, able) for measure in (FIT, ACCURACY)]
-    names = sorted((name for name in times.middle if name in qualities.middle), key=lambda name: times.middle[name])
-    if len(names) < 2 or not all(row.values(ACCURACY.figure) for place in places for row in place.rows.values()):
+    scores = Comparison.of(ACCURACY, places, _able(places))
+    if len(scores.middle) < 2:
         return []
+    where = f"on {_where(places, [row for place in places for row in place.rows.values()])}"
+    return [_take(scores, "", "test accuracies", "more accurate than {}", where, single=False)[0]]
 
-    def dominates(a: str, b: str) -> bool:
-        return any(each.ahead(a, b) for each in both) and not any(each.ahead(b, a) for each in both)
 
-    front = [name for name in names if not any(dominates(other, name) for other in names)]
-    others = [name for name in names if name not in front]
-    behind = {name: next((other for other in front if dominates(other, name)), "") for name in others}
-    where = _where(places, [place.rows[name] for place in places for name in names])
-    what, result = f"{times.clock}s and test accuracies", list[str]()
-    if len(front) > 1 and not behind and not any(each.ahead(a, b) for each in both for a in front for b in front):
-        return [f"The {what} of {_names(front, 'and')} could not be distinguished on {where}."]
-    if len(front) != 1:
-        result.append(f"Nobody is ahead of {_names(front)} in both {times.clock} and test accuracy on {where}.")
-    for name, better in ((name, better) for name, better in list(behind.items())[:_NAMED] if better):
-        faster, accurate = times.ahead(better, name), qualities.ahead(better, name)
-        ratio = _ratio_text(times.middle[name] / times.middle[better])
-        gains = [f"{ratio} times as fast as {name} in {times.clock} {times.range(better, name)}"] * bool(faster)
-        gains += [f"more accurate{'' if faster else f' than {name}'}{_of(accurate, len(places))}"] * bool(accurate)
-        unknown = "test accuracies" if not accurate else f"{times.clock}s" if not faster else ""
-        rest = f"; their {unknown} could not be distinguished" if unknown else ""
-        result.append(f"{better} is {' and '.join(gains)}{f' on {where}' if not result else ''}{rest}.")
-    rest_of = len(behind) - _NAMED
-    return [*result, *([f"{rest_of} more solvers are behind in both."] if rest_of > 0 else [])]
+def _across_formulations(groups: Sequence[Group]) -> list[str]:
+    """Return how the fastest solver compares with the others, of other formulations, in time and test accuracy."""
+    places = _places(groups)
+    times, scores = (Comparison.of(measure, places, _able(places)) for measure in (FIT, ACCURACY))
+    names = sorted((name for name in times.middle if name in scores.middle), key=lambda name: times.middle[name])
+    first, sentences = names[0] if names else "", list[str]()
+    where = f" on {_where(places, [row for place in places for row in place.rows.values()])}"
+    for name in names[1 : 1 + _NAMED]:
+        ratio = _ratio_text(times.middle[name] / times.middle[first])
+        faster = f"{first} is {ratio} times as fast as {name} in {times.clock} {times.range(first, name)}"
+        if not times.ahead(first, name) or times.ahead(name, first):
+            faster = f"{first} and {name} do not clearly differ in {times.clock}"
+        accuracy = {
+            (False, False): "their test accuracies could not be distinguished",
+            (True, False): f"{first} is more accurate",
+            (False, True): f"{name} is more accurate",
+            (True, True): f"which of them is more accurate depends on the {_kind(places)}",
+        }[scores.ahead(first, name) > 0, scores.ahead(name, first) > 0]
+        sentences.append(f"{faster}{where}; {accuracy}.")
+    return sentences or [_NO_RIVALS]
+
+
+def _able(places: Sequence[Place]) -> list[str]:
+    return able_in(places, dict.fromkeys(name for place in places for name in place.rows))
 
 
 def _places(groups: Sequence[Group]) -> list[Place]:
@@ -367,11 +373,6 @@ def _where(places: Sequence[Place], rows: Sequence[Row]) -> str:
     if len(places) == 1:
         return f"{short_name(str(rows[0].first.get('dataset')))}, {runs}"
     return f"{len(places)} {_kind(places)}s{f' ({classes} classes of machines)' if classes > 1 else ''}, {runs}"
-
-
-def _of(count: int, every: int) -> str:
-    """Return `` (on 1 of 2)``; empty if it is all."""
-    return f" (on {count} of {every})" if count < every else ""
 
 
 def _ratio_text(ratio: float) -> str:

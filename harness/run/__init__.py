@@ -27,10 +27,10 @@ Messages (`messages.py`), each typed, over a socket (`channel.py`); a child's be
 
     driver --Prepare--> worker, certifier --Prepared--> driver (at once, before the first run)
     driver --Run--> worker --(fork)--> child
-    child --Compiling, Warm, ClockStarted, Point, FinishedCell, ModelCopied, FitRepeated, RunResult--> worker
+    child --Compiling, Warm, PhaseBegan, Point, FinishedCell, RunResult--> worker
     child --TargetRequest--> worker --TargetReply--> child
     worker --Busy, RunResult--> driver                         (Busy: while a run goes on)
-    driver --Certify--> certifier --Busy, Certified--> driver  (while the child is ended)
+    driver --Certify--> certifier --Certified--> driver        (while the child is ended)
 
 How long each may take is in `allowed.py`. Who does not send its next message in time is killed, and the run is a row.
 """

@@ -21,7 +21,6 @@ _PREPARATION_SECONDS = 30.0  # least limit in seconds of a warm-up without its c
 _COMPILATION_SECONDS = 90.0  # least limit in seconds of the compilation in a warm-up
 _START_SECONDS = 60.0  # least limit in seconds of a process that imports plugins and reads data
 _CERTIFY_SECONDS = 1800.0  # most seconds of a certificate
-SILENT_SECONDS = 10.0  # seconds after the last sign of life of a certifier at which it is started anew
 _LOST_SHARE = 4.0  # most seconds that other work takes from a run and that do not count, in time limits
 _LEAST_SHARE = 0.8  # fraction of its time limit that a run must have been able to use, else the machine cut it
 

@@ -33,16 +33,8 @@ To verify them on another machine:
     pip install svm-harness    # {versions}; with the plugins {plugins}
     harness verify BUNDLE.zip
 
-It states each problem again, computes the certificate, the scores and the counts from the model, and says row by row what
-agrees. Times, kernel evaluations and memory cannot be computed again: `harness compare` measures them.
-
-The data are not in the bundle. They are identified by their SHA-256. `harness data fetch NAME` fetches data sets of papers;
---data FOLDER names the folder of other files.
-
-records.jsonl   a record a line, strict JSON; the reference of svm-harness describes its fields
-models          the models, in MessagePack, by their SHA-256
-studies         what was compared, in JSON, by its SHA-256
-bundle.json     versions, and the hashes of code and data
+Data are identified by their SHA-256, and not in the bundle: `harness data fetch NAME` fetches data sets of papers, --data
+FOLDER names the folder of other files. Times, kernel evaluations and memory are not verified.
 """
 
 
@@ -60,7 +52,11 @@ def write(file: IO[bytes], records: Iterable[Record], content: Callable[[str], b
                 lines.write(record.text().encode() + b"\n")
                 models.update(filter(None, [record.get("model_sha256")]))
                 studies.update(filter(None, [record.get("study")]))
-                about = {**record, "data": {str(record.get("dataset")): record.get("data_sha256")}}
+                about = {
+                    **record,
+                    "sources": record.fingerprints,
+                    "data": {str(record.get("dataset")): record.get("data_sha256")},
+                }
                 for fact, known in facts.items():
                     for name, value in (about.get(fact) or {}).items():
                         known.setdefault(name, set()).add(str(value))

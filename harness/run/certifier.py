@@ -10,12 +10,10 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from time import sleep
 from typing import Any
 
 import msgspec
@@ -30,8 +28,8 @@ from harness.measure.scored import Scored, Weights, no_gap
 from harness.measure.trace import FIGURES, TracePlan, certificate_of
 from harness.problems.problem import Certificate, CertifiedRun, Problem
 from harness.registry.discovery import Registry, load_registry, share_registry
-from harness.run import allowed, messages
-from harness.run.channel import BrokenStream, Busy, Channel
+from harness.run import messages
+from harness.run.channel import BrokenStream, Channel
 from harness.run.problem_factory import ProblemFactory
 from harness.run.record import CertifiedFigures
 from harness.run.target_server import only_queried
@@ -44,7 +42,6 @@ from harness.support.faults import format_error, is_environment
 from harness.support.printable import clean, clipped
 
 _TOLERATED = 0.01  # rounding of a cell's gap, as a share of the target gap: less costs as much as to solve ten cells
-_BEAT_SECONDS = 2.0  # seconds between two signs of life
 _TOGETHER_VALUES = 1 << 22  # coefficients of cells whose scores are computed at a time: 32 MB
 
 
@@ -410,67 +407,53 @@ class RunCertifier:
 
 
 class Certifier:
-    """Serves the driver until it closes the socket. While it certifies, another thread says that it is alive."""
+    """Serves the driver until it closes the socket."""
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
-        self.benches: dict[tuple[str, ...], ProblemFactory] = {}
+        self.factories: dict[tuple[str, ...], ProblemFactory] = {}
         self.installed: Registry | None = None
         share_registry(self._installed)
-        self._sending, self._is_certifying = threading.Lock(), threading.Event()
-        threading.Thread(target=self._beat, daemon=True).start()
 
     def serve(self) -> None:
         """Answer requests one after another."""
         for request in self.channel:
             if isinstance(request, messages.Prepare):
                 with contextlib.suppress(Exception):  # a run will say what is wrong
-                    self._bench(request.spec).problem(request.spec.first)
+                    self._factory(request.spec).problem(request.spec.first)
                 self.channel.send(messages.Prepared())
             else:
-                self._is_certifying.set()
-                answer = self._answer(request)
-                with self._sending:
-                    self._is_certifying.clear()
-                    self.channel.send(answer)
-
-    def _beat(self) -> None:
-        with contextlib.suppress(OSError):  # the driver is gone
-            while self._is_certifying.wait():
-                sleep(_BEAT_SECONDS)
-                with self._sending:
-                    if self._is_certifying.is_set():
-                        self.channel.send(Busy(allowed.SILENT_SECONDS))
+                self.channel.send(self._answer(request))
 
     def _installed(self) -> Registry:
         """Return the installed plugins, which a certificate may need for a solver; they are loaded then."""
         self.installed = load_registry()
         return self.installed
 
-    def _bench(self, spec: messages.RunSpec) -> ProblemFactory:
-        """Return the workbench over the plugins that the run's certificate needs, and no others."""
-        if spec.trusted not in self.benches:
+    def _factory(self, spec: messages.RunSpec) -> ProblemFactory:
+        """Return the problem factory with the plugins that the run's certificate needs, and no others."""
+        if spec.trusted not in self.factories:
             from threadpoolctl import threadpool_limits
 
-            self.benches.clear()  # their data are those of other runs
-            self.benches[spec.trusted] = ProblemFactory(load_registry(spec.plugin_paths, only=spec.trusted))
+            self.factories.clear()  # their data are those of other runs
+            self.factories[spec.trusted] = ProblemFactory(load_registry(spec.plugin_paths, only=spec.trusted))
             threadpool_limits(spec.threads)
-        return self.benches[spec.trusted]
+        return self.factories[spec.trusted]
 
     def _answer(self, request: messages.Certify) -> messages.Certified:
         spec, solved, cells = request.spec, request.solved, list[CertifiedFigures]()
         try:
-            bench = self._bench(spec)
-            registries = [registry for registry in (self.installed, bench.registry) if registry is not None]
+            factory = self._factory(spec)
+            registries = [registry for registry in (self.installed, factory.registry) if registry is not None]
             for registry in registries:
                 registry.used.clear()
-            run = RunCertifier(spec, bench.dataset(spec), bench.registry, request.bound)
+            run = RunCertifier(spec, factory.dataset(spec), factory.registry, request.bound)
             if solved.model or solved.kernel_sample is not None:  # a run that was killed has neither
-                check_same_values(spec.kernel, bench.kernel_sample(spec), solved.kernel_sample)
+                check_same_values(spec.kernel, factory.kernel_sample(spec), solved.kernel_sample)
             if spec.path is None:
-                figures = run.single(bench.problem(spec), solved)
+                figures = run.single(factory.problem(spec), solved)
             else:
-                figures, cells = CertifiedFigures(), run.cells(bench.path(spec), solved.cells)
+                figures, cells = CertifiedFigures(), run.cells(factory.path(spec), solved.cells)
             figures.faults = [*dict.fromkeys(run.faults)]
             figures.sources = {name: sha for registry in registries for name, sha in registry.sources().items()}
         except InvalidKernel as error:

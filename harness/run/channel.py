@@ -37,13 +37,11 @@ class BrokenStream(HarnessError):
 class Busy(msgspec.Struct, frozen=True, tag=True):
     """The next message comes in so many seconds.
 
-    running : the run has begun
-    compiling : a warm-up is under way whose machine code is not in the cache yet
+    running : the run has begun; else a warm-up is under way
     """
 
     seconds: Annotated[float, msgspec.Meta(ge=0.0)]
     running: bool = True
-    compiling: bool = False
 
 
 class Channel:
@@ -115,7 +113,7 @@ class Channel:
             if self.closed:
                 raise ConnectionResetError("the other process closed its end")
             left = until - monotonic()
-            if left == math.inf or self._can_read(max(0.0, left)):
+            if left == math.inf or can_read(self.fileno(), max(0.0, left)):
                 self._read_once()
             elif left <= 0.0:  # and nothing had come: this process may have been stopped itself
                 raise TimeoutError("no message came in time")
@@ -136,12 +134,6 @@ class Channel:
         """Close the socket."""
         self.end.close()
 
-    def _can_read(self, seconds: float) -> bool:
-        """Return whether the socket can be read within so many seconds."""
-        poll = select.poll()
-        poll.register(self.end, select.POLLIN)
-        return bool(poll.poll(seconds * 1e3))
-
     def _read_once(self) -> None:
         data = b""
         with contextlib.suppress(OSError):
@@ -161,6 +153,13 @@ class Channel:
             return None
         del self._pending[: len(self.secret) + _HEAD.size + len(body)]
         return decode(body, self.kinds)
+
+
+def can_read(fd: int, seconds: float) -> bool:
+    """Return whether a descriptor can be read within so many seconds; of a process whether it ends."""
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(None if seconds == math.inf else seconds * 1e3))
 
 
 def frame(message: Any, secret: bytes = b"") -> bytes:

@@ -28,7 +28,7 @@ from harness.problems.problem import Problem
 from harness.problems.summary import ProblemSummary
 from harness.run import allowed, messages
 from harness.run.dependencies import CodeWatch
-from harness.run.messages import Emit, Model
+from harness.run.messages import Emit, Model, Phase, PhaseBegan
 from harness.run.problem_factory import ProblemFactory
 from harness.run.record import MEASURED_AGAIN, Claims
 from harness.run.target_server import TargetClient, TargetServer
@@ -63,8 +63,8 @@ class ChildRun:
 
     compilation, code : the watches over the compiler and over code that a plugin uses, which the worker installed
     largest : most bytes of a message of the child
-    only_compile : whether the child ends behind the warm-up
-    yields : of the first fit; 0 of a path
+    only_warm_up : whether the child ends behind the warm-up
+    counts : yields, iterations and kernel evaluations of the first fit; empty of a path
     bound : a certified dual value of the problem, for models that have none
     """
 
@@ -76,8 +76,8 @@ class ChildRun:
     server: TargetServer
     warm_up: WarmUp
     largest: int
-    only_compile: bool
-    yields: int = 0
+    only_warm_up: bool = False
+    counts: tuple[int | None, ...] = ()
     bound: DualBound | None = None
 
     def body(self, emit: Emit, receive: messages.Receive) -> None:
@@ -91,13 +91,14 @@ class ChildRun:
             # also in a child of a warm parent: its first touch of inherited pages is no work of the solver's
             warm = warm_up(self.solver, factory.small(spec, clocks), limit, compilation.clock)
         emit(msgspec.structs.replace(warm, sources=factory.registry.sources()))
-        if self.only_compile:
-            emit(messages.RunResult(Claims()))
+        if self.only_warm_up:
+            undeclared = self.code.undeclared(spec.depends_on, factory.registry)
+            emit(messages.RunResult(Claims(undeclared=undeclared)))
             return
         problem, path = factory.problem(spec.first), factory.path(spec, clocks) if spec.path else None
         claims, model = self._measure(problem, path, emit)
         if self._is_short(claims):
-            emit(messages.FitRepeated())
+            emit(PhaseBegan(Phase.REPEAT))
             self._repeat(claims, model)
         limit_memory(None)  # what is left is the host's own work
         claims.sources = factory.registry.sources()
@@ -109,7 +110,7 @@ class ChildRun:
         """Drive the solver; return the claims of its process, and the model. Never raises for a fault of the solver.
 
         path : the problems to go through, in the place of ``problem``
-        emit : called with `ClockStarted`, and with every `Point`, a trace point or a finished cell, outside the clock
+        emit : called as the fit begins and ends, and with every `Point`, a trace point or a finished cell, outside the clock
         """
         spec, solver, compilation = self.spec, self.solver, self.compilation
         faults: list[str] = []
@@ -122,12 +123,12 @@ class ChildRun:
         before, model = _checksums(problem, plain, path), b""
         switches, compiled = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw, compilation.seconds
         reset_peak_memory()
-        emit(messages.ClockStarted())
+        emit(PhaseBegan(Phase.FIT))
         clocks = _Clocks(compilation, self.factory.client, spec.limits.time_limit, spec.threads)
         try:
             if path is None:
                 outcome = _drive(self, problem, plain, clocks, emit)
-                claims, self.yields = _claims(outcome), outcome.yields
+                claims, self.counts = _claims(outcome), self._counts(outcome, problem)
                 _add_counts(claims, solver, problem.kernel.counter)
                 form = "dual_coef" if outcome.model is None else outcome.model.form
                 if form != solver.model_form:
@@ -165,7 +166,7 @@ class ChildRun:
         limit = self.spec.limits.memory_limit or math.inf
         others = resource.getrusage(resource.RUSAGE_CHILDREN)
         return (
-            self.yields > 0
+            any(self.counts)
             and claims.status in _REPEATABLE
             and claims.stopped_by is not StoppedBy.TIME
             and not self.spec.queries_targets
@@ -181,7 +182,7 @@ class ChildRun:
         A solver whose later fits are not the first one's remembers that one: its run is invalid.
         """
         spec, solver, seconds, cpu_seconds = self.spec, self.solver, list[float](), list[float]()
-        limits = Limits(time_limit=spec.limits.time_limit, iteration_limit=self.yields)
+        limits = Limits(time_limit=spec.limits.time_limit, iteration_limit=self.counts[0])
         try:
             until = monotonic() + _SHORT_SECONDS  # to state the problem and to close a solver take time too
             while sum(seconds) < _REPEATED_SECONDS and len(seconds) < _MOST_REPEATED and monotonic() < until:
@@ -192,10 +193,15 @@ class ChildRun:
                 outcome = drive(solver, problem, rng, limits, plain=plain, clocks=clocks)
                 if outcome.stopped_by is StoppedBy.TIME:
                     break
-                if difference := self._difference(claims, model, outcome, problem):
+                counts, is_same = (
+                    self._counts(outcome, problem),
+                    spec.threads > 1,
+                )  # their sums may differ in the last digits
+                if counts != self.counts or not (is_same or _packed_model(outcome, problem) == model):
                     claims.status, claims.stopped_by = Status.INVALID, StoppedBy.FAULT
                     claims.reason = (
-                        f"a later fit of the same problem {difference}: solver '{solver.name}' remembers the first one, or its "
+                        f"a later fit of the same problem has another model or other counts of yields, iterations and kernel "
+                        f"evaluations ({counts}, before {self.counts}): solver '{solver.name}' remembers the first fit, or its "
                         "random numbers are not those of rng"
                     )
                     return
@@ -210,21 +216,9 @@ class ChildRun:
             claims.steady_fit_seconds, claims.steady_cpu_seconds = median(seconds), median(cpu_seconds)
             claims.fits = 1 + len(seconds)
 
-    def _difference(self, claims: Claims, model: bytes, outcome: Outcome, problem: Problem) -> str:
-        """Return in what a later fit differs from the first one; empty if in nothing.
-
-        Sums of several threads may differ in their last digits, so their models are not compared.
-        """
-        counts = {
-            "yields": (self.yields, outcome.yields),
-            "iterations": (claims.iterations, outcome.iterations),
-            "kernel evaluations": (claims.kernel_evaluations, problem.kernel.counter.evaluations),
-        }
-        for name, (first, later) in counts.items():
-            if first is not None and first != later:
-                return f"took {later:,} {name}, the first one {first:,}"
-        same = self.spec.threads > 1 or _packed_model(outcome, problem) == model
-        return "" if same else "has another model"
+    def _counts(self, outcome: Outcome, problem: Problem) -> tuple[int | None, ...]:
+        evaluations = problem.kernel.counter.evaluations if self.solver.observable else None
+        return outcome.yields, outcome.iterations, evaluations
 
 
 def limit_memory(limit: int | None) -> None:
@@ -276,7 +270,7 @@ def _drive(run: ChildRun, problem: Problem, plain: Problem, clocks: _Clocks, emi
 
     return drive(
         run.solver, problem, np.random.default_rng(run.spec.seed), run.spec.limits, TracePlan(),
-        plain=plain, bound=run.bound, observer=observe, stopped=lambda: emit(messages.ModelCopied()), clocks=clocks,
+        plain=plain, bound=run.bound, observer=observe, stopped=lambda: emit(PhaseBegan(Phase.END)), clocks=clocks,
     )  # fmt: skip
 
 
@@ -301,7 +295,7 @@ def _drive_path(spec: RunSpec, solver: Solver, path: SolutionPath, clocks: _Cloc
         emit(messages.FinishedCell(cell.cell.index, claims, shared.seconds, shared.cpu_seconds, beside, model))
         claims.info = None
         finished.append(claims)
-    emit(messages.ModelCopied())
+    emit(PhaseBegan(Phase.END))
     total = _path_ending(spec.limits, finished, len(path.cells), stopped_by)
     total.fit_seconds = seconds + path.shared.seconds
     total.cpu_seconds = cpu_seconds + path.shared.cpu_seconds

@@ -15,7 +15,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from inspect import currentframe
 from pathlib import Path
 from traceback import walk_stack
@@ -77,14 +77,14 @@ def look_up(commands: Iterable[str]) -> Facts:
     commands : a name that is looked up on PATH, or a path, and the arguments with which the program prints its version; it is
         run only if there are any
     """
-    found = Facts()
+    facts = Facts()
     for command in commands:
         name, *arguments = shlex.split(command)
         file = shutil.which(name) or os.path.realpath(name) * (os.sep in name)
         if Path(file).is_file():
             status = Path(file).stat()
-            found[command] = _facts(os.path.realpath(file), tuple(arguments), status.st_mtime_ns, status.st_size)
-    return found
+            facts[command] = _facts(os.path.realpath(file), tuple(arguments), status.st_mtime_ns, status.st_size)
+    return facts
 
 
 @functools.lru_cache(maxsize=256)
@@ -113,11 +113,11 @@ class CodeWatch:
     def __init__(self) -> None:
         self.used = set[str]()
         self.folder = os.devnull
-        self._mapped = set[str]()  # libraries that were there before any plugin
+        self._known = set[str]()  # files of code that are not the plugins', or that are declared
 
     def install(self) -> None:
         """Listen to what Python audits from now on; once a process."""
-        self._mapped = mapped_libraries()
+        self._known = mapped_libraries()
         # a function, and not a method, which Python calls in 0.9 us instead of 0.2 at each event, id() among them
         sys.addaudithook(
             lambda event, arguments: self._hear(event, arguments, currentframe()) if event in _EVENTS else None
@@ -128,24 +128,31 @@ class CodeWatch:
             if _is_plugins(frame.f_back):
                 self.used.update(_EVENTS[event](*arguments))
 
+    @contextlib.contextmanager
+    def ignored(self) -> Iterator[None]:
+        """Take the code that is used inside for known: a run of the same configuration showed that it is declared."""
+        used, before = {*self.used}, _modules() | mapped_libraries()
+        yield
+        self.used = used
+        self._known |= (_modules() | mapped_libraries()) - before
+
     def undeclared(self, declared: Facts, registry: Registry, used: Iterable[str] | None = None) -> list[str]:
         """Return the paths of code that a run used, and that neither a package nor a loaded plugin has, nor anybody declared.
 
         declared : as :func:`look_up` returns it
         used : further paths; None: what this process, the run's own, has of modules and libraries
         """
-        found, mapped = {*self.used, *(used or ())}, mapped_libraries()
+        files, mapped = {*self.used, *(used or ())}, mapped_libraries()
         if used is None:
             others_load = (*_SYSTEM, f"{sys.prefix}/lib", f"{sys.base_prefix}/lib")
-            found |= {str(getattr(module, "__file__", None) or "") for module in [*sys.modules.values()]}
-            found |= {file for file in mapped if not file.startswith(others_load)}
-        by_name = [f"/{name.partition('.so')[0]}.so" for name in found if name and os.sep not in name]
-        found |= {file for file in mapped if any(name in file for name in by_name)}
-        found = {os.path.realpath(file) for file in found if not self._is_known(file)}
-        if found:
-            found -= {each["path"] for each in declared.values()} | {os.path.realpath(sys.executable)} | self._mapped
-            found -= {str(file) for plugin in registry.plugins.values() for file in plugin.files}
-        return sorted(file for file in found if not self._is_known(file) and Path(file).is_file())
+            files |= _modules() | {file for file in mapped if not file.startswith(others_load)}
+        by_name = [f"/{name.partition('.so')[0]}.so" for name in files if name and os.sep not in name]
+        files |= {file for file in mapped if any(name in file for name in by_name)}
+        files = {os.path.realpath(file) for file in files if not self._is_known(file)}
+        if files:
+            files -= {each["path"] for each in declared.values()} | {os.path.realpath(sys.executable)} | self._known
+            files -= {str(file) for plugin in registry.plugins.values() for file in plugin.files}
+        return sorted(file for file in files if not self._is_known(file) and Path(file).is_file())
 
     def _is_known(self, file: str) -> bool:
         """Return whether a file is Python's, the host's, a package's, or was made in a run."""
@@ -212,6 +219,11 @@ _EVENTS: dict[str, Callable[..., Iterable[str]]] = {
     "ctypes.dlopen": lambda name: [os.fsdecode(name)] if name else [],
 }
 """Event that Python audits -> the paths of the code that it starts or loads, from the event's arguments."""
+
+
+def _modules() -> set[str]:
+    """Return the paths of the modules that this process has imported."""
+    return {str(getattr(module, "__file__", None) or "") for module in [*sys.modules.values()]}
 
 
 def mapped_libraries() -> set[str]:

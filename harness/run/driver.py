@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -143,7 +144,8 @@ class Driver:
             for index in refused:
                 self._handle(store, RunStarted(index))
             self._handle(store, RunsEnded(refused, machine()))
-            for event in runner.run(self._turns.in_order(i for i in missing if i not in refused)):
+            groups = self._turns.groups(i for i in missing if i not in refused)
+            for event in runner.run(list(itertools.chain.from_iterable(groups))):
                 self._handle(store, event)
             while self.study.repeat is None and (again := due(self.specs, self.records)):
                 self._repeat(store, runner, again)
@@ -202,8 +204,8 @@ class Driver:
 
     def _stored_on(self, machine_id: str) -> dict[int, Record]:
         """Return the records that stand for runs on a class of machines, by index."""
-        found = {index: self._known(index, machine_id) for index in range(len(self.specs))}
-        return {index: record for index, record in found.items() if record is not None}
+        records = {index: self._known(index, machine_id) for index in range(len(self.specs))}
+        return {index: record for index, record in records.items() if record is not None}
 
     def _stored(self, store: StoreReader, index: int, machine_id: str) -> Record | None:
         """Return the record that stands for a run on a class of machines; None if there is none."""
@@ -213,13 +215,19 @@ class Driver:
         notes = dict(self.datasets[spec.data_key].notes) or None
         formulation = self.registry.formulations.get(spec.formulation)
         if formulation is not None and missed_for_want_of_dual(
-            record, self.bounds.of_run(spec), formulation, expected=bool(self._turns.before.get(index))
+            record, self.bounds.of_run(spec), formulation, expected=self._turns.gets_dual(index)
         ):
             return None
         # the same content may have been measured from a file of other names, and for another study
         for row in (record, *record.cells):
             row.update(dataset=spec.dataset, data_notes=notes, study=self.study.sha256, reused=True)
+            row.update(data_plugin=self._data_plugin(spec))
         return record
+
+    def _data_plugin(self, spec: RunSpec) -> dict[str, str] | None:
+        """Return the fingerprint of the plugin that has the data set; None for a file. It does not decide on reuse, the data do."""
+        plugin = self.registry.plugins.get(self.registry.owner("data set", spec.source))
+        return None if plugin is None else {plugin.name: plugin.fingerprint}
 
     def _newest(self, store: StoreReader, key: str) -> Record | None:
         """Return the newest reusable record of a run with the rows of its cells; None if one is missing."""
@@ -271,6 +279,7 @@ class Driver:
             "density": dataset.density,
             "positive_share": dataset.positive_share,
             "data_notes": dict(dataset.notes) or None,
+            "data_plugin": self._data_plugin(spec),
             "versions": self._versions(spec.requires) | release,
             "machine": place,
             "git_commit": git_commit(),

@@ -68,6 +68,10 @@ class DualBounds:
         for bound in certified_duals(record, formulation):
             self.known[key] = better(self.known.get(key, bound), bound, key=lambda each: each.value)
 
+    def note_run(self, spec: RunSpec, record: Record) -> None:
+        """Take in the dual value of a run's record, which has no fields of the request yet."""
+        self.note(Record({**spec.as_dict(), **record}))
+
     def compared(self, record: Record) -> Record:
         """Return a copy of a record with the suboptimality of its model and of the points of its trace, by the best bound."""
         bound, formulation = (

@@ -44,8 +44,8 @@ def root() -> Path:
 
 def installed() -> dict[str, tuple[str, ...]]:
     """Return the names of the environments' folders, each with what it was made for; empty of one that is not whole."""
-    found = {folder.name: folder / _WHOLE for folder in sorted(root().glob("*")) if folder.is_dir()}
-    return {name: tuple(json.loads(file.read_text())) if file.is_file() else () for name, file in found.items()}
+    files = {folder.name: folder / _WHOLE for folder in sorted(root().glob("*")) if folder.is_dir()}
+    return {name: tuple(json.loads(file.read_text())) if file.is_file() else () for name, file in files.items()}
 
 
 def lacking(requires: Sequence[str], path: Sequence[str] | None = None) -> list[str]:

@@ -25,29 +25,26 @@ import traceback
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any
 
 import msgspec
 
-from harness.run import allowed
-from harness.run.channel import BrokenStream, Busy, Channel
+from harness.run.channel import BrokenStream, Busy, Channel, can_read
 from harness.run.descendants import at_parents_end, sweep
 from harness.support.files import user_cache, writable_folder
-from harness.support.processes import account, continue_if_stopped, is_alive, living, signal_to
+from harness.support.processes import continue_if_stopped, living, signal_to
 
-_SPARE_TEMPLATES = 2  # templates of the latest environments, which live though nothing forked from them does
+_MOST_TEMPLATES = 2  # templates of the latest environments, which live though nothing forked from them does
 _ANSWER_SECONDS = 300.0  # seconds until a template answers; the first time when all is imported, and once compiled
-_ROUND_SECONDS = 0.002  # seconds between two looks at a process that is to end
 _CLOSE_SECONDS = 1.5  # seconds that a process may take to end when its socket is closed
 _LATE_SECONDS = 0.5  # seconds that a message may be late
 _POLL_SECONDS = 0.2  # seconds between two looks at a process that says nothing, and at the event that stops the waiting
-_WORK_SECONDS = 2.0  # seconds in which a process that works uses some CPU time, on a busy machine too
 _SEND_SECONDS = 60.0  # seconds in which a process reads what it is sent: at once, or when it has started
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "BLIS_NUM_THREADS")
 # classes that say where numba's cache is; numba's own ones serve functions that are in no file
 _NUMBA_LOCATORS = "harness.measure.machine_code.SourceKeyedLocator,IPythonCacheLocator,ZipCacheLocator"
-_READ_LATER = ("HARNESS_", "PYTEST_")  # variables that no import reads: a template serves whatever they are
+_OF_THE_DRIVER = ("HARNESS_STORE", "PYTEST_CURRENT_TEST")  # variables that other processes do without
 
 
 def numba_cache_folder() -> Path:
@@ -64,7 +61,7 @@ def numba_cache_folder() -> Path:
 def variables(threads: int, numba_cache: Path, path: Sequence[str]) -> dict[str, str]:
     """Return the environment of the host's processes, which import from ``path``."""
     return {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if name not in _OF_THE_DRIVER},
         **dict.fromkeys(_THREADS, str(threads)),
         "NUMBA_CACHE_DIR": str(numba_cache),
         "NUMBA_CACHE_LOCATOR_CLASSES": _NUMBA_LOCATORS,
@@ -94,10 +91,9 @@ class WorkerDied(Exception):
 
     running : the run had begun
     was_stopped : it was stopped from outside
-    is_silent : it gave no sign of life for long, and could have taken longer
     """
 
-    running = was_stopped = is_silent = False
+    running = was_stopped = False
 
 
 class Late(WorkerDied):
@@ -113,15 +109,14 @@ class Process:
     kinds : the type of the messages that it sends, or a union of such types
     environment : its environment variables, see :func:`variables`
     stop : set where nothing is wanted any more
-    cores : it is pinned to these; None: to none
+    cores : it is pinned to these; None: to those of this process
     python : its interpreter; empty: this process's
 
     Attributes
     ----------
     running : the run of the last request has begun
-    compiling : it compiles
+    is_warming_up : it runs a warm-up, and may compile
     was_stopped : it was stopped from outside during the last request, and continued
-    has_answered : it has answered a request, and so has started
     """
 
     def __init__(
@@ -136,66 +131,49 @@ class Process:
         with theirs:
             if not python:
                 with contextlib.suppress(OSError):  # it is started by itself: stopped, it is closed at once
-                    descriptors = [theirs.fileno(), self.errors.fileno()]
-                    self.process = template(environment).fork(module, descriptors, environment, stop)
+                    self.process = template(environment).fork(module, [theirs.fileno(), self.errors.fileno()], stop)
             self.process = self.process or start(module, theirs, environment, self.errors, python)
-        if cores is not None:
-            os.sched_setaffinity(self.process.pid, cores)
-        self.running = self.compiling = self.was_stopped = self.has_answered = False
+        os.sched_setaffinity(self.process.pid, cores or os.sched_getaffinity(0))
+        self.running = self.is_warming_up = self.was_stopped = False
 
-    def ask(self, request: Any, seconds: float, most: float = math.inf) -> Any:
-        """Send a request and return the answer, which comes in so many seconds, or as many as the process says meanwhile.
-
-        most : seconds in which the answer comes whatever the process says. A process that has such a bound is not late
-            while it uses CPU time: compiled code may keep it from saying anything
+    def ask(self, request: Any, seconds: float) -> Any:
+        """Send a request and return the answer, which is due in so many seconds, or as many as the process says meanwhile.
 
         Raises
         ------
-        Late : it did not say anything in time, or was stopped, and had to be killed.
+        Late : no message came in time, and the process was killed.
         WorkerDied : it ended before it answered, or sent what is no message.
         """
-        self.running = self.compiling = self.was_stopped = False
-        since, cpu_seconds = monotonic(), 0.0
-        if most < math.inf and self.has_answered:
-            seconds = min(seconds, allowed.SILENT_SECONDS)
-        deadline, latest = since + seconds + _LATE_SECONDS, since + most + _LATE_SECONDS
+        self.running = self.is_warming_up = self.was_stopped = False
+        since = monotonic()
+        deadline = since + seconds + _LATE_SECONDS
         try:
             self.channel.send(request)
             while (answer := self._message()) is None or isinstance(answer, Busy):
-                now = monotonic()
                 if answer is not None:
-                    self.running, self.compiling = answer.running, answer.compiling
-                    since, deadline, cpu_seconds = now, now + answer.seconds + _LATE_SECONDS, self._cpu_seconds()
-                elif now > min(deadline, latest):
-                    before, cpu_seconds = cpu_seconds, self._cpu_seconds()
-                    if now > latest or most == math.inf or cpu_seconds <= before:
-                        raise TimeoutError
-                    deadline = now + _WORK_SECONDS
+                    self.running, self.is_warming_up, since = answer.running, not answer.running, monotonic()
+                    deadline = since + answer.seconds + _LATE_SECONDS
+                elif monotonic() > deadline:
+                    raise TimeoutError
         except TimeoutError as error:
             self.kill()
-            late = Late(f"nothing was heard for {monotonic() - since:.1f} s, and it was killed")
-            late.is_silent = monotonic() < latest
-            raise late from error
+            raise Late(f"no message came for {monotonic() - since:.1f} s, and it was killed") from error
         except (BrokenStream, InterruptedError) as error:
             raise WorkerDied(str(error)) from error
         except OSError:  # the process ended
             raise WorkerDied(self._epitaph()) from None
-        self.compiling, self.has_answered = False, True
+        self.is_warming_up = False
         return answer
 
     def _message(self) -> Any:
-        """Return the next message; None if none comes for a while. A process that is stopped is continued once."""
+        """Return the next message; None if none comes for a while. A process that is stopped is continued."""
         if self.stop.is_set():
             raise InterruptedError("stopped")
         try:
             return self.channel.receive(_POLL_SECONDS)
         except TimeoutError:
-            self.was_stopped = self.was_stopped or continue_if_stopped(self.process.pid)
+            self.was_stopped |= continue_if_stopped(self.process.pid)
             return None
-
-    def _cpu_seconds(self) -> float:
-        process = account(self.process.pid)
-        return 0.0 if process is None else process.cpu_seconds
 
     def _epitaph(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -234,27 +212,16 @@ class Process:
 
 
 class Fork(msgspec.Struct, frozen=True, tag=True):
-    """To a template: fork a process that serves the first descriptor and writes to the second; the answer is its number.
-
-    environment : pairs of name and value, in the system's bytes
-    """
+    """To a template: fork a process that serves the first descriptor and writes to the second; the answer is its number."""
 
     module: str
     folder: bytes
-    cores: list[int]
-    environment: list[tuple[bytes, bytes]]
 
 
 class ExitCode(msgspec.Struct, frozen=True, tag=True):
-    """To a template: how did the process end? The answer is its exit code, or minus the signal; None while it lives."""
+    """To a template: return the exit code of a process that has ended, or minus the signal."""
 
     pid: int
-
-
-class Answer(msgspec.Struct, frozen=True):
-    """The answer of a template."""
-
-    number: int | None
 
 
 class Forked:
@@ -263,24 +230,25 @@ class Forked:
     def __init__(self, template: Template, pid: int) -> None:
         self.template, self.pid = template, pid
         self.returncode: int | None = None
+        self._handle = os.pidfd_open(pid)
 
     def poll(self) -> int | None:
         """Return how it ended, None while it lives."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self.wait(0.0)
+        return None
+
+    def wait(self, timeout: float = math.inf) -> int:
+        """Wait for its end; `subprocess.TimeoutExpired` if it lives for so many seconds."""
         if self.returncode is None:
+            if not can_read(self._handle, timeout):
+                raise subprocess.TimeoutExpired(str(self.pid), timeout)
+            os.close(self._handle)
             try:
                 self.returncode = self.template.ask(ExitCode(self.pid))
-            except OSError:  # nobody else knows
-                self.returncode = None if is_alive(self.pid) else -signal.SIGKILL
+            except OSError:  # the template is gone, and nobody else knows
+                self.returncode = -signal.SIGKILL
         return self.returncode
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end; `subprocess.TimeoutExpired` if it lives for so many seconds."""
-        until = None if timeout is None else monotonic() + timeout
-        while (code := self.poll()) is None:
-            if until is not None and monotonic() > until:
-                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
-            sleep(_ROUND_SECONDS)
-        return code
 
 
 class Template:
@@ -289,12 +257,12 @@ class Template:
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._lock = threading.Lock()
         ours, theirs = socket.socketpair()
-        self.channel = Channel(ours, Answer)
+        self.channel = Channel(ours, int)
         with theirs:
             self.process = start("harness.run.host_process", theirs, environment)
-        self._end = weakref.finalize(self, _end, self.channel, self.process, os.getpid())
+        self.close = weakref.finalize(self, _end, self.channel, self.process, os.getpid())
 
-    def ask(self, request: Any, descriptors: Sequence[int] = (), stop: threading.Event | None = None) -> Any:
+    def ask(self, request: Any, descriptors: Sequence[int] = (), stop: threading.Event | None = None) -> int:
         """Return the answer to a request; OSError if there is none or ``stop`` is set first, and then never again."""
         with self._lock:
             until = monotonic() + _ANSWER_SECONDS
@@ -302,47 +270,37 @@ class Template:
                 self.channel.send(request, descriptors)
                 while monotonic() < until and (stop is None or not stop.is_set()):
                     with contextlib.suppress(TimeoutError):
-                        return self.channel.receive(_POLL_SECONDS).number
+                        return int(self.channel.receive(_POLL_SECONDS))
                     continue_if_stopped(self.process.pid)
                 raise TimeoutError
             except (OSError, BrokenStream) as error:
                 self.close()
                 raise ConnectionError("the template does not answer") from error
 
-    def fork(
-        self, module: str, descriptors: list[int], environment: Mapping[str, str], stop: threading.Event
-    ) -> Forked:
+    def fork(self, module: str, descriptors: list[int], stop: threading.Event) -> Forked:
         """Fork a process that serves the first descriptor and writes to the second; OSError if that cannot be."""
-        variables = [(os.fsencode(name), os.fsencode(value)) for name, value in environment.items()]
-        request = Fork(module, os.fsencode(Path.cwd()), sorted(os.sched_getaffinity(0)), variables)
-        return Forked(self, self.ask(request, descriptors, stop))
-
-    def close(self) -> None:
-        """End it; what was forked from it goes on. It ends by itself when nothing that was forked from it is known any more."""
-        self._end()
+        return Forked(self, self.ask(Fork(module, os.fsencode(Path.cwd())), descriptors, stop))
 
 
 def _end(channel: Channel, process: subprocess.Popen[bytes], owner: int) -> None:
+    """End a template; what was forked from it goes on."""
     if os.getpid() == owner:  # and no process that was forked from the driver
         channel.close()
         process.kill()
         process.wait()
 
 
-# a process refers to the template that it was forked from: nobody else can say how it ends
-_TEMPLATES = weakref.WeakValueDictionary[tuple[object, ...], Template]()
-_LATEST = list[Template]()
-_TEMPLATES_LOCK = threading.Lock()
+_LATEST = list[tuple[object, Template]]()  # with the process and the environment that they are for
+_LATEST_LOCK = threading.Lock()
 
 
 def template(environment: Mapping[str, str]) -> Template:
     """Return the template of this process for an environment, started if there is none."""
-    key = (os.getpid(), *sorted(item for item in environment.items() if not item[0].startswith(_READ_LATER)))
-    with _TEMPLATES_LOCK:  # the threads of a driver need one at the same time
-        latest = _TEMPLATES.get(key)
-        if latest is None or latest.process.poll() is not None:
-            latest = _TEMPLATES[key] = Template(environment)
-        _LATEST[:] = [*(each for each in _LATEST if each is not latest), latest][-_SPARE_TEMPLATES:]
+    key = os.getpid(), dict(environment)
+    with _LATEST_LOCK:  # the threads of a driver need one at the same time
+        alive = (each for known, each in _LATEST if known == key and each.process.poll() is None)
+        latest = next(alive, None) or Template(environment)
+        _LATEST[:] = [*(each for each in _LATEST if each[0] != key), (key, latest)][-_MOST_TEMPLATES:]
     return latest
 
 
@@ -358,7 +316,7 @@ def begin(threads: int) -> None:
 def _prepare() -> None:
     """Import what worker and certifier need, and have the machine code at hand that states nearly every problem.
 
-    What solvers use of it in float32 is compiled at the same time, by another process, where it is not in the cache yet.
+    What solvers use of it in float32 is compiled once, and not loaded here.
     """
     gc.disable()
     for name in ("harness.run.worker", "harness.run.certifier", "scipy.sparse", "threadpoolctl"):
@@ -373,16 +331,12 @@ def _prepare() -> None:
 
     rbf: Any = load_registry(only=()).kernel_class("rbf")
     mark = warm_up_mark(Path(harness.__file__), "float32")
-    other = 0 if mark.exists() else os.fork() or -1
-    for features in (8, 64):  # of few and of many the values are computed in two ways
-        points = np.random.default_rng(0).random((64, features))
-        check_finite(KernelOracle(rbf(gamma=1.0), points, dtype=np.float32 if other < 0 else np.float64))
-    if other < 0:
-        mark.touch()
-        os._exit(0)
+    for dtype in (np.float64,) if mark.exists() else (np.float64, np.float32):
+        for features in (8, 64):  # of few and of many the values are computed in two ways
+            points = np.random.default_rng(0).random((64, features))
+            check_finite(KernelOracle(rbf(gamma=1.0), points, dtype=dtype))
+    mark.touch()
     gc.freeze()  # keeps the collector from touching, and so copying, its pages in what is forked
-    if other:
-        os.waitpid(other, 0)
 
 
 def _fork(request: Fork, channel: Channel) -> int:
@@ -401,9 +355,6 @@ def _fork(request: Fork, channel: Channel) -> int:
         os.dup2(errors, 2)
         os.close(errors)
         os.chdir(request.folder)
-        os.environ.clear()
-        os.environb.update(request.environment)
-        os.sched_setaffinity(0, request.cores)
         gc.enable()
         importlib.invalidate_caches()  # files may be newer than the template
         sys.argv = [request.module, str(served)]
@@ -422,11 +373,9 @@ def main() -> None:
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         for request in channel:
             if isinstance(request, Fork):
-                number: int | None = _fork(request, channel)
+                channel.send(_fork(request, channel))
             else:
-                pid, status = os.waitpid(request.pid, os.WNOHANG)
-                number = os.waitstatus_to_exitcode(status) if pid else None
-            channel.send(Answer(number))
+                channel.send(os.waitstatus_to_exitcode(os.waitpid(request.pid, 0)[1]))
     os._exit(0)
 
 

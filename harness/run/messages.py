@@ -7,6 +7,7 @@ process that has it and opened by the certifier alone: between them it is bytes.
 
 from __future__ import annotations
 
+import enum
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -247,25 +248,29 @@ class Compiling(_Part, frozen=True):
 class Warm(_Part, frozen=True):
     """The warm-up is over.
 
-    modules : that it imported, in their order: name -> file
+    complete : it raised nothing and left no threads
     sources : of the plugins used so far, for a run that does not end by itself
     """
 
     seconds: Seconds
+    complete: bool = False
     sources: dict[str, str] = {}
-    modules: dict[str, str] = {}
 
 
-class ClockStarted(_Part, frozen=True):
-    """The clock runs from here."""
+class Phase(enum.IntEnum):
+    """What a child does, in this order; it says so as each begins but the first two."""
+
+    WARM_UP = enum.auto()
+    START = enum.auto()  # imports and ``skip()``
+    FIT = enum.auto()  # the clock runs
+    END = enum.auto()  # the last model is copied: the host's work, and the closing of the solver's generator
+    REPEAT = enum.auto()  # the fit was short, and its problem is fitted again
 
 
-class ModelCopied(_Part, frozen=True):
-    """The model is copied; what follows is the host's work, however much, and the closing of the solver's generator."""
+class PhaseBegan(_Part, frozen=True):
+    """A phase begins here."""
 
-
-class FitRepeated(_Part, frozen=True):
-    """Child: the fit was short, and its problem is fitted again from here on."""
+    phase: Phase
 
 
 class Point(_Part, frozen=True):
@@ -318,6 +323,7 @@ class ToCertify(_Part, frozen=True):
     cells : the finished cells of a path
     queried : points in the order in which their targets were queried; empty where the targets are given
     kernel_sample : kernel values between a few points, as the solver's process computed them
+    seed : of the run, where the model is stored
     """
 
     model: bytes = b""
@@ -325,6 +331,7 @@ class ToCertify(_Part, frozen=True):
     queried: list[int] = []
     cells: list[FinishedCell] = []
     kernel_sample: np.ndarray | None = None
+    seed: int | None = None
 
 
 class RunResult(_Part, frozen=True):
@@ -350,9 +357,7 @@ class Certified(_Part, frozen=True):
 
 
 ToChild = TargetReply
-FromChild = (
-    Compiling | Warm | ClockStarted | Point | FinishedCell | ModelCopied | FitRepeated | TargetRequest | RunResult
-)
+FromChild = Compiling | Warm | PhaseBegan | Point | FinishedCell | TargetRequest | RunResult
 ToProcess = Prepare | Run | Certify
 FromProcess = Prepared | Busy | RunResult | Certified
 Emit = Callable[[FromChild], None]

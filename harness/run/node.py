@@ -32,23 +32,24 @@ from harness.run.pool import ProcessPool
 from harness.run.record import Record
 from harness.support.errors import HarnessError
 from harness.support.machine import machine, versions
+from harness.support.printable import clipped
 
 
 class EnvironmentFingerprint(msgspec.Struct, frozen=True):
-    """What the result of runs depends on, beside the runs and the machine: the driver's own, or a node's.
+    """What the result of runs depends on, beside the runs and the machine: the driver's, or a node's. All by name.
 
-    harness : SHA-256 of the host's code
-    plugins : of each plugin's code and version, by its name
-    versions : of libraries, by name; those of an environment of a solver's own too
+    sources : SHA-256 of the host's code
+    versions : of libraries; those of an environment of a solver's own too
+    plugins : SHA-256 of the code, and version
+    programs : SHA-256 and version of the programs and files that solvers declare
     data : SHA-256 of the content of data sets, by data key; of those that a node cannot read the reason
-    programs : SHA-256 and version of the programs and files that solvers declare, by what they declare
     """
 
-    harness: str = ""
-    plugins: dict[str, str] = {}
+    sources: dict[str, str] = {}
     versions: dict[str, str] = {}
-    data: dict[str, str] = {}
+    plugins: dict[str, str] = {}
     programs: dict[str, str] = {}
+    data: dict[str, str] = {}
 
     @classmethod
     def of_process(
@@ -58,30 +59,20 @@ class EnvironmentFingerprint(msgspec.Struct, frozen=True):
         present = {name: registry.plugins[name] for name in plugins if name in registry.plugins}
         codes = {name: plugin.fingerprint + plugin.version for name, plugin in present.items()}
         libraries = functools.reduce(dict.__or__, map(own_versions, requires), dict(versions()))
-        found = {name: each["sha256"] + each["version"] for name, each in look_up(programs).items()}
-        return cls(host_sha256(), codes, libraries, programs=found)
+        contents = {name: each["sha256"] + each["version"] for name, each in look_up(programs).items()}
+        return cls(host_code(), libraries, codes, contents)
 
     def difference(self, node: EnvironmentFingerprint) -> str:
         """Return in what a node differs, the end of a sentence; empty if it does not."""
-        remedy = "install the same one there, and start the node's process anew"
-        if node.harness != self.harness:
-            return f"it has other code of the harness: {remedy}"
-        for name, version in self.versions.items():
-            if (there := node.versions.get(name, "(none)")) != version:
-                return f"it has {name} {there}, and here is {version}: install the same version there"
-        for name, code in self.plugins.items():
-            if node.plugins.get(name) != code:
-                what = "has other code of" if name in node.plugins else "cannot load"
-                return f"it {what} plugin '{name}': {remedy}"
-        for name, content in self.programs.items():
-            if node.programs.get(name) != content:
-                return f"it has {'another' if name in node.programs else 'no'} {name}: {remedy}"
-        for key, sha256 in self.data.items():
-            there, name = node.data.get(key, ""), json.loads(key)[0]
-            if len(there) != len(sha256):
-                return f"it cannot read the data of '{name}': {there}"
-            if there != sha256:
-                return f"its data of '{name}' have SHA-256 {there[:12]}, and here it is {sha256[:12]}"
+        for kind in self.__struct_fields__:
+            there = getattr(node, kind)
+            for name, value in getattr(self, kind).items():
+                if there.get(name) != value:
+                    of = json.loads(name)[0] if kind == "data" else name
+                    what = (
+                        f"its {kind} differ: {of} is {clipped(there.get(name, '(none)'), 200)}, and here it is {value}"
+                    )
+                    return f"{what}. Install the same there, and start the node's process anew"
         return ""
 
 
@@ -105,14 +96,12 @@ class Task(msgspec.Struct, frozen=True):
 class Answer(msgspec.Struct, frozen=True):
     """What a node answers: its name and machine, what it has, and what became of the runs, nothing where it refused them.
 
-    seconds : that the runs took
     rows : of each run, its record and those of its cells
     """
 
     node: str
     machine: dict[str, Any]
     has: EnvironmentFingerprint
-    seconds: float = 0.0
     rows: list[list[dict[str, Any]]] = []
 
 
@@ -131,14 +120,13 @@ def run_task(task: bytes, node: str = "") -> bytes:
     with _lent_pool(_code(request)) as (pool, is_new):
         if is_new:  # the first block has all solvers
             pool.prepare(specs, reading, lambda _: None)
-        began, records = monotonic(), list[Record]()
+        records = list[Record]()
         bounds = DualBounds(_registry(_code(request)), request.bounds)
         for spec in specs:
             records.append(pool.run(spec, reading[spec.data_key], bounds.of_run(spec)))
-            bounds.note(Record({**spec.as_dict(), **records[-1]}))
-        seconds = monotonic() - began
+            bounds.note_run(spec, records[-1])
     rows = [[dict(row) for row in (record, *record.cells)] for record in records]
-    return frame(msgspec.structs.replace(answer, seconds=seconds, rows=rows))
+    return frame(msgspec.structs.replace(answer, rows=rows))
 
 
 # -- what the node has -------------------------------------------------------------------------------------
@@ -151,8 +139,8 @@ _reading_seconds: dict[str, float] = {}  # data key -> seconds that reading took
 def _fingerprint(task: Task) -> EnvironmentFingerprint:
     """Return what this node has of what the driver has; other code of the harness is not tried with the driver's plugins."""
     expected = task.expected
-    if expected.harness != host_sha256():
-        return EnvironmentFingerprint(host_sha256())
+    if expected.sources != host_code():
+        return EnvironmentFingerprint(host_code())
     try:
         registry = _registry(_code(task))
     except HarnessError:  # a plugin path that is not there
@@ -180,11 +168,11 @@ def _code(task: Task) -> bytes:
 
 
 @functools.cache
-def host_sha256() -> str:
+def host_code() -> dict[str, str]:
     """Return the SHA-256 of all of the host's code, as it is when this process first needs it."""
     import harness
 
-    return digest(*source_files(harness))
+    return {"harness": digest(*source_files(harness))}
 
 
 @functools.lru_cache(maxsize=1)

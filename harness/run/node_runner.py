@@ -1,13 +1,12 @@
 """Runs on the nodes of an executor: send blocks of runs, refuse nodes that differ, and yield records as they come back.
 
-A block is all chosen solvers on one problem and repetition: one node runs it in turns, as ratios need one machine. Short
-blocks travel together. Few tasks are under way at a time, so that the driver holds little, and a lost engine loses little.
+A block is all chosen solvers on one problem and repetition: one node runs it in turns, as ratios need one machine. Few
+tasks, each of one block, are under way at a time, so that the driver holds little, and a lost engine loses little.
 Queues, heartbeats and what is done about a lost worker are the engine's.
 """
 
 from __future__ import annotations
 
-import math
 import queue
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
@@ -31,8 +30,6 @@ from harness.run.record import Claims, Record
 from harness.support.errors import EngineLost, UsageError
 from harness.support.machine import machine, now
 
-_MAX_BLOCKS = 500  # blocks of a task
-_SLOT_SECONDS = 0.01  # seconds of work per task and slot; twice the engine's overhead, so that it serves all slots
 _TASKS_PER_SLOT = 2  # tasks under way: one that runs and one that waits, so that no node does
 _MAX_REFUSALS = 20  # refused tasks in a row, of an engine that cannot leave a node out
 _PROGRESS_SECONDS = 1.0  # seconds between two progress texts
@@ -63,8 +60,8 @@ class NodeRunner:
         self._machines: dict[str, Mapping[str, Any]] = {}  # by the name of the node
         self._left_out: dict[str, str] = {}  # node -> why
         self._preferred: dict[int, str] = {}  # run -> class of machines that has the other runs of its block
-        self._run_seconds: dict[str, float] = {}  # data key -> seconds of a run in the last task
         self._failed_once = set[int]()  # runs
+        self._has_result = False  # of a node
         self._refusals, self._shown = 0, monotonic()
         self.executor = executors.select_executor(self.url, bounds.registry)()
 
@@ -149,7 +146,7 @@ class NodeRunner:
             try:
                 slots = self._slots()
                 while waiting and under_way < _TASKS_PER_SLOT * max(1, slots):
-                    runs = self._next_runs(waiting, slots)
+                    runs = waiting.popleft()
                     yield from map(RunStarted, runs)
                     self._send(runs)
                     under_way += 1
@@ -173,7 +170,7 @@ class NodeRunner:
             if result := self._result(runs, future):
                 yield result
             else:
-                waiting.extendleft(reversed(self._blocks(runs)))
+                waiting.appendleft(runs)
 
     def _last_results(self) -> Iterator[RunsEnded]:
         """Yield what had come back before the engine was lost."""
@@ -187,19 +184,6 @@ class NodeRunner:
         if self._left_out and (slots == 0 or self._refusals > _MAX_REFUSALS):
             raise UsageError(f"no node is left: {'; '.join(f'{name}: {why}' for name, why in self._left_out.items())}.")
         return slots
-
-    def _next_runs(self, waiting: deque[list[int]], slots: int) -> list[int]:
-        """Return the runs of one task: a single block if its duration is unknown or it failed before; few near the end."""
-        runs = waiting.popleft()
-        key, preferred = self.specs[runs[0]].data_key, self._preferred.get(runs[0])
-        seconds, longest = self._run_seconds.get(key, math.inf), max(self.executor.task_seconds, _SLOT_SECONDS * slots)
-        for _ in range(min(_MAX_BLOCKS, len(waiting) // (_TASKS_PER_SLOT * max(1, slots)))):
-            first = waiting[0][0]
-            fits = (key, preferred) == (self.specs[first].data_key, self._preferred.get(first))
-            if not fits or len(runs) * seconds >= longest or not self._failed_once.isdisjoint((runs[0], first)):
-                break
-            runs = [*runs, *waiting.popleft()]
-        return runs
 
     def _send(self, runs: list[int]) -> None:
         specs = [self.specs[index] for index in runs]
@@ -222,14 +206,11 @@ class NodeRunner:
                 self._failed_once.update(runs)
                 return None
             reason = f"the runs could not be carried out: {self.executor.format_error(error)}"
-            ending = Claims(
-                status=Status.ENVIRONMENT, stopped_by=StoppedBy.KILLED, reason=reason, measured_at=now()
-            )  # fmt: skip
+            ending = Claims(status=Status.ENVIRONMENT, stopped_by=StoppedBy.KILLED, reason=reason, measured_at=now())
             return RunsEnded({index: Record.of(ending) for index in runs}, machine())
         if not self._accepts(answer, self._data(runs)):
             return None
-        self._run_seconds[self.specs[runs[0]].data_key] = answer.seconds / len(runs)
-        records = {}
+        self._has_result, records = True, {}
         for index, (row, *cells) in zip(runs, answer.rows, strict=True):
             records[index] = Record(row)
             records[index].cells = tuple(map(Record, cells))
@@ -244,7 +225,7 @@ class NodeRunner:
         self._shown, running = monotonic(), self.executor.running()
         names = {*running, *self._machines} - self._left_out.keys()
         busy = f", {sum(map(bool, running.values()))} busy" if running else ""
-        compiling = "" if self._run_seconds else "; a node compiles the solvers first, where it has not before"
+        compiling = "" if self._has_result else "; a node compiles the solvers first, where it has not before"
         return Progress(f"{_count_nodes(names)}{busy}{compiling}")
 
 

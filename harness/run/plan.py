@@ -206,30 +206,28 @@ def block_numbers(specs: Sequence[RunSpec], study: Study) -> list[int]:
 
 
 class Turns:
-    """The order of runs where some lack a dual for their target gap: in a block, which is of one formulation here, they are last.
-
-    before : run that lacks a dual -> the runs of its block that make one
-    """
+    """The order of runs where some lack a dual for their target gap: in a block, which is of one formulation here, they are last."""
 
     def __init__(self, specs: Sequence[RunSpec], study: Study, registry: Registry) -> None:
-        self.before, self._blocks = dict[int, set[int]](), list[tuple[int, str]]()
         wanting = enumerate(specs) if study.limits.target_gap is not None else ()
-        if lacking := [index for index, spec in wanting if lacks_dual(spec, registry)]:
-            self._blocks = list(zip(block_numbers(specs, study), (spec.formulation for spec in specs), strict=True))
-            makers: dict[tuple[int, str], set[int]] = {self._blocks[index]: set() for index in lacking}
-            for index, spec in enumerate(specs):
-                if self._blocks[index] in makers and makes_dual(spec, registry):
-                    makers[self._blocks[index]].add(index)
-            self.before = {index: makers[self._blocks[index]] for index in lacking}
+        self._lacking = {index for index, spec in wanting if lacks_dual(spec, registry)}
+        numbers = block_numbers(specs, study) if self._lacking else [0] * len(specs)
+        self._blocks = [(number, spec.formulation) for number, spec in zip(numbers, specs, strict=True)]
+        self._with_lacking = {self._blocks[index] for index in self._lacking}
+        candidates = zip(self._blocks, specs, strict=True)
+        self._with_dual = {of for of, spec in candidates if of in self._with_lacking and makes_dual(spec, registry)}
 
-    def in_order(self, indices: Iterable[int]) -> list[int]:
-        """Return runs in their order, but in each block those that lack a dual behind the others; blocks stay interleaved."""
-        order, members = list(indices), dict[tuple[int, str], list[int]]()
-        if not self.before:
-            return order
-        for index in sorted(order, key=lambda index: index in self.before):
-            members.setdefault(self._blocks[index], []).append(index)
-        return [members[self._blocks[index]].pop(0) for index in order]
+    def gets_dual(self, index: int) -> bool:
+        """Return whether a run lacks a dual that another run of its block makes."""
+        return index in self._lacking and self._blocks[index] in self._with_dual
+
+    def groups(self, indices: Iterable[int]) -> list[list[int]]:
+        """Return runs in their order, each by itself; those of a block where some lack a dual together, these last."""
+        groups: dict[object, list[int]] = {}
+        for index in indices:
+            block = self._blocks[index]
+            groups.setdefault(block if block in self._with_lacking else index, []).append(index)
+        return [sorted(group, key=self._lacking.__contains__) for group in groups.values()]
 
 
 def check_names(study: Study, registry: Registry) -> None:
@@ -332,9 +330,9 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
         except PluginError as error:
             yield replace(configured, broken_reason=str(error))
             continue
-        found = look_up(commands)
-        configured = replace(configured, depends_on=found)
-        if lost := [command for command in commands if command not in found]:
+        facts = look_up(commands)
+        configured = replace(configured, depends_on=facts)
+        if lost := [command for command in commands if command not in facts]:
             reason = f"{solver.name} needs {', '.join(lost)}: not on PATH, or no such file. Install it, or change a parameter."
             configured = replace(configured, skip_reason=configured.skip_reason or reason)
         problems = _formulations(solver, study, registry, dataset.task)

@@ -65,7 +65,7 @@ class ProcessPool:
                 if not self._processes and monotonic() - began > _STARTING_SECONDS:
                     what = "starting (once on this machine, this compiles what all solvers share)"
                     tell(f"{what}, {monotonic() - began:.0f} s")
-                compiling = {name for name, process in dict(self._processes).items() if process.compiling}
+                compiling = {name for name, process in dict(self._processes).items() if process.is_warming_up}
                 if names := [spec.solver for name, spec in first.items() if name in compiling]:
                     ready = f"{sum(worker.done() for worker in workers)} of {len(workers)} solvers ready"
                     tell(f"compiling {', '.join(names)} ({ready}), {monotonic() - began:.0f} s")
@@ -153,22 +153,17 @@ class ProcessPool:
         """Return what the certifier computed. Where it dies, without the metrics, which may be the cause."""
         faults: list[str] = []
         of_plugins = not {"harness"}.issuperset(spec.trusted)
-        most = beginning + allowed.certifying(spec.limits.time_limit, of_plugins=of_plugins)
-        tries = [spec, spec, replace(spec, metrics=())]
-        while tries:
-            stated = tries.pop(0)
+        seconds = beginning + allowed.certifying(spec.limits.time_limit, of_plugins=of_plugins)
+        for stated in (spec, replace(spec, metrics=())):
             certifier = self._process(_CERTIFIER, spec)
             try:
-                answer: Certified = certifier.ask(Certify(stated, solved, bound), beginning, most)
+                answer: Certified = certifier.ask(Certify(stated, solved, bound), seconds)
                 answer.figures.faults = [*faults, *(answer.figures.faults or [])]
                 return answer
             except WorkerDied as error:
                 self._close(_CERTIFIER)
                 if self.stop.is_set():
                     raise
-                if len(tries) == 2 and error.is_silent:
-                    continue  # its metrics are no cause of that
-                tries = tries[-1:]
                 metrics = ", ".join(spec.metrics) or "(none)"
                 faults.append(f"the certifier failed, perhaps because of the metrics {metrics}: {error}")
         reason = f"the host could not certify the model: {faults[-1]}"
@@ -222,7 +217,7 @@ def _with_model(record: Record, spec: RunSpec, model: bytes, queried: Sequence[i
         fault = f"its model of {len(model) / 1e6:,.0f} MB is not kept; at most {_MODEL_BYTES / 1e6:,.0f} MB are"
         record["faults"] = [*(record.get("faults") or []), fault]
     elif spec.keep_model and model and record.measured:
-        record[MODEL] = encode(ToCertify(model, queried=list(queried)))
+        record[MODEL] = encode(ToCertify(model, queried=list(queried), seed=spec.seed))
         record["model_sha256"] = sha256_of(record[MODEL])
     return record
 

@@ -67,6 +67,7 @@ class Request(msgspec.Struct, kw_only=True, omit_defaults=True):
     density: A[Share, "[share] features of the training points that are not zero"] = None
     positive_share: A[Share, "[share] training points whose label is +1; None in regression"] = None
     data_notes: A[Entries, "of a file: column of the label, class that is +1, preprocessing, unscaled columns"] = None
+    data_plugin: A[Entries, "plugin that has the data set -> fingerprint of its source; None: a file"] = None
     versions: A[Entries, "the versions of the libraries, by name"] = None
     machine: A[Entries, "processor, cores, system, python, blas, declared, id (their hash); memory_bytes"] = None
     git_commit: A[Text, "commit of the harness's own clone, with + if it has changes; None: it is installed"] = None
@@ -227,6 +228,11 @@ class Record(dict[str, Any]):
         return self.status not in (None, Status.SKIPPED, Status.ENVIRONMENT) and self.get("stopped_by") not in (
             None, StoppedBy.KILLED, StoppedBy.PREPARATION
         )  # fmt: skip
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """Plugin -> fingerprint of its source, of those that the run used and of that which has the data set."""
+        return {**(self.get("sources") or {}), **(self.get("data_plugin") or {})}
 
     def text(self) -> str:
         """Return the record as one line of strict JSON, every column there."""

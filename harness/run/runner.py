@@ -6,7 +6,6 @@ import itertools
 import os
 import queue
 import threading
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,8 +18,6 @@ from harness.run.pool import ProcessPool
 from harness.run.record import Record
 from harness.support.machine import machine
 
-_POLL_SECONDS = 0.2  # seconds between two looks at whether the driver stopped, while a run waits for another one
-
 
 class LocalRunner:
     """Runs on this machine: job slots, which have a pool of processes and cores that no other slot uses."""
@@ -31,8 +28,7 @@ class LocalRunner:
         self.specs, self.study, self.reading_seconds, self.bounds = list(specs), study, reading_seconds, bounds
         self._pools: list[ProcessPool] = []
         self._events = queue.SimpleQueue[Event | BaseException | None]()
-        self._waiting, self._unended = deque[int](), set[int]()
-        self._changed = threading.Condition()
+        self._waiting = queue.SimpleQueue[list[int]]()  # runs that one slot carries out in turns
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -48,8 +44,8 @@ class LocalRunner:
         """Carry out runs, as many at the same time as the study has jobs. Called again, the processes are still there."""
         if not indices:
             return
-        self._waiting, self._unended = deque(indices), set(indices)
-        self._before = Turns(self.specs, self.study, self.bounds.registry).before
+        for group in Turns(self.specs, self.study, self.bounds.registry).groups(indices):
+            self._waiting.put(group)
         # daemons: a command that is interrupted again while it closes does not wait for them, and their processes end with it
         self._thread = threading.Thread(target=self._serve, args=(indices, numba_cache_folder()), daemon=True)
         self._thread.start()
@@ -57,10 +53,6 @@ class LocalRunner:
             if isinstance(event, BaseException):
                 raise event
             yield event
-            if isinstance(event, RunsEnded):  # whoever waits for its dual has it now: the driver has noted it
-                with self._changed:
-                    self._unended.difference_update(event.records)
-                    self._changed.notify_all()
 
     def close(self) -> list[RunsEnded]:
         """End the processes, and return what had ended and was not yielded."""
@@ -94,23 +86,14 @@ class LocalRunner:
     def _run_slot(self, pool: ProcessPool) -> None:
         """Carry out runs one after another until none waits."""
         try:
-            while (index := self._next_run()) is not None:
-                spec = self.specs[index]
-                self._events.put(RunStarted(index))
-                record = pool.run(spec, self.reading_seconds[spec.data_key], self.bounds.of_run(spec))
-                self._events.put(RunsEnded({index: record}, machine()))
-        except WorkerDied:  # the driver stopped it
+            while not self._stop.is_set():
+                for index in self._waiting.get_nowait():
+                    spec = self.specs[index]
+                    self._events.put(RunStarted(index))
+                    record = pool.run(spec, self.reading_seconds[spec.data_key], self.bounds.of_run(spec))
+                    self.bounds.note_run(spec, record)  # the next run may lack its dual
+                    self._events.put(RunsEnded({index: record}, machine()))
+        except (WorkerDied, queue.Empty):  # the driver stopped it, or nothing is left
             pass
         except BaseException as error:
             self._events.put(error)
-
-    def _next_run(self) -> int | None:
-        """Return the next run whose turn it is, taken from those that wait; None if none does, or the driver stopped."""
-        with self._changed:
-            while self._waiting and not self._stop.is_set():
-                ready = (index for index in self._waiting if self._unended.isdisjoint(self._before.get(index, ())))
-                if (index := next(ready, None)) is not None:
-                    self._waiting.remove(index)
-                    return index
-                self._changed.wait(_POLL_SECONDS)
-        return None

@@ -111,7 +111,7 @@ class Verifier:
         self._factory = ProblemFactory(registry)
         self._data: tuple[str, str] = "", ""  # data key of the last data set, and its SHA-256
         self._bounds = DualBounds(registry)
-        self._duals: dict[str, dict[str, DualBound]] = {}  # key of a problem -> whose -> best dual value, computed here
+        self._proven = set[str]()  # runs whose dual value was computed here, as a record names them
         releases = {plugin.distribution or name: plugin.version for name, plugin in registry.plugins.items()}
         self._versions = {name: version for name, version in {**releases, **versions()}.items() if version}
 
@@ -148,7 +148,7 @@ class Verifier:
         for name, version in (record.get("versions") or {}).items():
             if (here := self._versions.get(name, version)) != version:  # a library that is not here is a solver's own
                 yield f"{name} {here}, recorded {version}"
-        for name, sha256 in (record.get("sources") or {}).items():
+        for name, sha256 in record.fingerprints.items():
             if name not in self.registry.plugins:
                 yield f"plugin '{name}' is not installed"
             elif (here := self.registry.plugins[name].fingerprint) != sha256:
@@ -169,8 +169,8 @@ class Verifier:
         if (content := self.bundle.model(sha256)) is None:
             raise _NotVerifiable("its model is not in the bundle")
         differences = []
-        if (found := sha256_of(content)) != sha256:
-            differences.append(f"the model has SHA-256 {found[:12]}, recorded {sha256[:12]}")
+        if (actual := sha256_of(content)) != sha256:
+            differences.append(f"the model has SHA-256 {actual[:12]}, recorded {sha256[:12]}")
         try:
             solved = decode(content, messages.ToCertify)
             value, of = record.get("best_dual"), str(record.get("best_dual_of"))
@@ -185,39 +185,35 @@ class Verifier:
         count, wrong = _differences(record, figures, run.ties / min(filter(None, parts)))
         if not count and not wrong:
             raise _NotVerifiable("the record has no figure that can be computed again")
-        differences += [*wrong, *_contradictions(record), *self._beyond_study(record)]
+        differences += [*wrong, *_contradictions(record, solved.seed), *self._beyond_study(record)]
         if bound is not None:
-            proven, unverified = self._proven(record, bound)
-            return count, [*differences, *proven], unverified
+            wrong, unverified = self._dual_differences(record, bound)
+            return count, [*differences, *wrong], unverified
         if not differences:
             self._keep_dual(record, figures)
         return count, differences, ""
 
     def _keep_dual(self, record: Record, figures: CertifiedFigures) -> None:
         """Keep the dual value of a row that agrees, for the rows of the same problem that use one."""
-        formulation = self.registry.formulations[record["formulation"]]
         # the value as it is, without what rounding may have added: that differs from machine to machine
         here = {**msgspec.structs.asdict(figures), "status": record["status"], "gap_rounding": 0.0}
-        duals = self._duals.setdefault(self._bounds.key_of(record), {})
-        better = max if formulation.bounded_from == "below" else min
-        for dual in certified_duals(Record({**record, **here}), formulation) if formulation.bounded_from else ():
-            duals[dual.of] = better(duals.get(dual.of, dual), dual, key=lambda each: each.value)
+        agreed, formulation = Record({**record, **here}), self.registry.formulations[record["formulation"]]
+        self._bounds.note(agreed)
+        if formulation.bounded_from:
+            self._proven.update(dual.of for dual in certified_duals(agreed, formulation))
 
-    def _proven(self, record: Record, bound: DualBound) -> tuple[list[str], str]:
+    def _dual_differences(self, record: Record, bound: DualBound) -> tuple[list[str], str]:
         """Return how the dual value that a row uses contradicts the rows of its problem, and whether none of them shows it.
 
         bound : the dual value that was recorded
         """
         formulation = self.registry.formulations[record["formulation"]]
-        duals = self._duals.get(self._bounds.key_of(record), {})
-        given, primal = record.get("suboptimality"), record.get("primal")
-        distances = {of: dual.suboptimality(formulation, primal) for of, dual in duals.items()}
-        known = {of: distance for of, distance in distances.items() if distance is not None}
-        best = min(known, key=known.__getitem__, default="")
-        if not is_number(given) or (best and given >= known[best] - _UNSTATED):
+        best, given = self._bounds.of(record), record.get("suboptimality")
+        distance = None if best is None else best.suboptimality(formulation, record.get("primal"))
+        if not is_number(given) or (distance is not None and given >= distance - _UNSTATED):
             return [], ""
-        if bound.of in known:
-            return [f"suboptimality {_numbers(known[best], given)}, with the dual value of {best}"], ""
+        if best is not None and bound.of in self._proven:
+            return [f"suboptimality {_numbers(distance, given)}, with the dual value of {best.of}"], ""
         return [], f"the dual value of {bound.of} is not verified"
 
     def _beyond_study(self, record: Record) -> Iterator[str]:
@@ -229,11 +225,9 @@ class Verifier:
             yield f"the study has SHA-256 {actual[:12]}, recorded {sha256[:12]}"
             return
         study = json.loads(content)
-        solver, seeds = [record.get("plugin"), record.get("solver")], study.get("seeds", [0])
+        solver = [record.get("plugin"), record.get("solver")]
         if solver not in [each[:2] for each in study["solvers"]]:
             yield f"solver {'/'.join(map(str, solver))}, which is not in its study"
-        if record.get("seed") not in seeds:
-            yield f"seed {record.get('seed')}, which is not in its study"
         for name in (each.name for each in fields(Limits)):
             if record.get(name) != (limit := study.get("limits", {}).get(name)):
                 yield f"{' '.join(name.split('_'))} {record.get(name)}, and {limit} in its study"
@@ -286,7 +280,7 @@ class Verifier:
 
         The plugin of the solver is not named: it may bring nothing else, and no solver is needed here.
         """
-        absent = [name for name in record.get("sources") or () if name not in self.registry.plugins]
+        absent = [name for name in record.fingerprints if name not in self.registry.plugins]
         if broken := [self.registry.broken[name].sentence for name in absent if name in self.registry.broken]:
             return f"{what}: {broken[0].rstrip('.')}"
         names = " or ".join(f"'{name}'" for name in absent if name != record.get("plugin"))
@@ -355,8 +349,10 @@ def _differences(record: Record, certified: CertifiedFigures, ties: float) -> tu
     return sum(recorded is not None for _, _, recorded, _ in compared), wrong
 
 
-def _contradictions(record: Record) -> Iterator[str]:
-    """Yield which fields of a row on its solver contradict each other."""
+def _contradictions(record: Record, seed: int | None) -> Iterator[str]:
+    """Yield which fields of a row on its solver contradict each other, or the seed that was stored with the model."""
+    if seed not in (None, record.get("seed")):
+        yield f"seed {record.get('seed')}, and the model is of seed {seed}"
     plugin, solver, label = (str(record.get(name)) for name in ("plugin", "solver", "label"))
     sources, code = record.get("sources") or {}, record.get("code_sha256")
     if sources and code is not None and sources.get(plugin) != code:

@@ -29,7 +29,7 @@ from harness.measure.outcome import FAILED, Status, StoppedBy
 from harness.run import allowed, messages
 from harness.run.channel import SECRET_BYTES, BrokenStream, Channel
 from harness.run.descendants import NOTHING_USED, Descendants, Folder, Usage, at_parents_end, trackers_of
-from harness.run.messages import RunSpec
+from harness.run.messages import Phase, RunSpec
 from harness.run.record import MEASURED_AGAIN, Claims
 from harness.run.target_server import TargetServer
 from harness.support.machine import now
@@ -45,15 +45,15 @@ _PIPE_BYTES = 1 << 16  # bytes that a pipe holds
 _CHANNEL = 200  # descriptor of a child's channel, above those that a solver's stray writes and double closes hit
 _AT_LIMIT_SHARE = 0.8  # fraction of the memory limit from which on a run that failed is taken to have been refused more
 _OUT_OF_MEMORY = re.compile(
-    r"^(?:[\w.]*MemoryError\b.*|.*std::bad_alloc.*|(?:.*: )?(?:Cannot allocate memory|[Oo]ut of memory)\.?)$",
+    r"^(?:.*MemoryError\b.*|.*std::bad_alloc.*|(?:.*: )?(?:Cannot allocate memory|[Oo]ut of memory)\.?)$",
     re.MULTILINE,
 )  # what a process writes at its end whose allocation was refused
-_PHASES: dict[str, tuple[Callable[[float | None], float], str]] = {
-    "warm-up": (allowed.preparation, "running on a few points, before the measured run,"),
-    "start": (allowed.preparation, "importing or in skip(), before its first step,"),
-    "fit": (allowed.fit, "running"),
-    "end": (allowed.phase, "running after its last model, closing its iterates for example,"),
-    "again": (allowed.fit, "fitting the same problem again"),
+_PHASES: dict[Phase, tuple[Callable[[float | None], float], str]] = {
+    Phase.WARM_UP: (allowed.preparation, "running on a few points, before the measured run,"),
+    Phase.START: (allowed.preparation, "importing or in skip(), before its first step,"),
+    Phase.FIT: (allowed.fit, "running"),
+    Phase.END: (allowed.phase, "running after its last model, closing its iterates for example,"),
+    Phase.REPEAT: (allowed.fit, "fitting the same problem again"),
 }
 """Phase of a run -> its most seconds by the time limit, and what the child is doing meanwhile, in words."""
 
@@ -144,7 +144,7 @@ class Observed:
     cells: list[messages.FinishedCell] = field(default_factory=list)
     warm: messages.Warm | None = None
     host_seconds: float = 0.0  # wall time inside the fit of the host's own work: certificates of trace points
-    phase: str = "warm-up"  # one of `_PHASES`
+    phase: Phase = Phase.WARM_UP
     phase_began: float = field(default_factory=monotonic)
     usage_began: Usage = NOTHING_USED  # when the phase began
     usage: Usage = NOTHING_USED  # of the last sample
@@ -186,9 +186,9 @@ class Observed:
         """
         limit, elapsed = self.spec.limits.time_limit, monotonic() - self.phase_began
         most = _PHASES[self.phase][0](limit)
-        if self.phase == "warm-up":
+        if self.phase is Phase.WARM_UP:
             most += min(self.compiled, allowed.compilation(limit))
-        if self.phase == "fit" and limit is not None:
+        if self.phase is Phase.FIT and limit is not None:
             most += min(self.server.seconds, limit)
         if elapsed > most:
             usage = self.usage.since(self.usage_began)
@@ -204,37 +204,35 @@ class Observed:
                 self.compiled_before, self.compiling_since = self.compiled, None
             case messages.Warm():
                 self.warm = message
-                self._enter("start")
-            case messages.ClockStarted():
-                self.sample(memory=False)
-                self.peak_bytes = 0  # what the process took before is no part of the run
-                self._enter("fit")
+                self._enter(Phase.START)
+            case messages.PhaseBegan(phase):
+                self._enter(phase)
             case messages.Point():
                 self.points.append(msgspec.structs.replace(message, queried=len(self.server.queried)))
                 self.host_seconds = message.host_seconds
             case messages.FinishedCell():
                 self.cells.append(message)
                 self.host_seconds = message.host_seconds
-            case messages.ModelCopied():
-                self.end_fit()
-                self._enter("end")
-            case messages.FitRepeated():
-                self.end_fit()
-                self.sample()
-                self.peak_bytes = max(self.peak_bytes, self.usage.high_water_bytes)
-                self._enter("again")
             case messages.RunResult():
                 self.end_fit()
                 self.result = message
             case messages.TargetRequest():
                 self.server.serve(message, channel)
 
-    def _enter(self, phase: str) -> None:
+    def _enter(self, phase: Phase) -> None:
+        if phase <= self.phase:  # no phase begins twice, whatever the child says
+            return
+        self.end_fit()
+        self.sample(memory=phase is Phase.REPEAT)
+        if phase is Phase.FIT:
+            self.peak_bytes = 0  # what the process took before is no part of the run
+        if phase is Phase.REPEAT:
+            self.peak_bytes = max(self.peak_bytes, self.usage.high_water_bytes)
         self.phase, self.phase_began, self.compiled_before, self.usage_began = phase, monotonic(), 0.0, self.usage
 
     def end_fit(self) -> None:
         """Note what the fit took, if it is what ends now."""
-        if self.phase != "fit" or self.fit_seconds is not None:
+        if self.phase is not Phase.FIT or self.fit_seconds is not None:
             return
         self.sample(memory=False)
         compiled, usage = self.compiled, self.usage.since(self.usage_began)
@@ -245,7 +243,7 @@ class Observed:
         """Look at what the child and all that it started take; their memory is what takes longest."""
         limit = math.inf if self.spec.limits.memory_limit is None else self.spec.limits.memory_limit
         self.usage, self.sampled = self.take_sample(limit if memory else None), monotonic()
-        if self.phase != "again":
+        if self.phase is not Phase.REPEAT:
             self.peak_bytes = max(self.peak_bytes, self.usage.memory_bytes)
 
     def read_output(self, output: int) -> bool:
@@ -277,7 +275,7 @@ class Observed:
         if (wall := monotonic()) <= self.deadline:
             return None
         limit, (seconds, doing) = self.spec.limits.time_limit, _PHASES[self.phase]
-        if self.phase in ("warm-up", "start"):
+        if self.phase in (Phase.WARM_UP, Phase.START):
             stopped_by, reason = StoppedBy.PREPARATION, f"still {doing} after its limit of {seconds(limit):g} s; killed"
         else:
             stopped_by, at = StoppedBy.TIME, f"the time limit of {limit or 60.0:g} s"
@@ -385,9 +383,9 @@ def outcome_claims(observed: Observed) -> Claims:
         claims.status, claims.reason = Status.ENVIRONMENT, reason
     if claims.status in FAILED and observed.disturbance:
         claims.blame_environment(observed.disturbance)
-    high_water = observed.usage.high_water_bytes if observed.phase in ("fit", "end") else 0
+    high_water = observed.usage.high_water_bytes if observed.phase in (Phase.FIT, Phase.END) else 0
     claims.peak_rss_bytes = max(observed.peak_bytes, high_water) or None
-    if result is None and observed.phase == "fit":
+    if result is None and observed.phase is Phase.FIT:
         claims.killed_cpu_seconds = max(0.0, usage.cpu_seconds - observed.host_seconds)
     if claims.cpu_seconds is not None:
         claims.cpu_seconds += usage.unseen_cpu_seconds

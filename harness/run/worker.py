@@ -1,6 +1,6 @@
 """The warm worker: one process for each solver, which forks one child a run.
 
-It imports the plugins and numba once, loads the data, and runs a warm-up itself once a run behind it went well, now or in an
+It imports the plugins and numba once, loads the data, and runs a warm-up itself once a child got through it, now or in an
 earlier comparison of the same code (:mod:`harness.run.warm_up`): its children have the machine code in memory.
 Forked from the template, or started as ``python -m harness.run.descendants harness.run.worker FD``; FD is its end of the
 driver's socket pair.
@@ -20,27 +20,28 @@ from time import monotonic  # by name: what a solver patches later is not this c
 from typing import TYPE_CHECKING, Any
 
 from harness.measure.compilation import CompilationWatch
-from harness.measure.outcome import FAILED, Status
+from harness.measure.outcome import FAILED
 from harness.measure.scored import room_for_own_points
 from harness.run import allowed, messages
 from harness.run.channel import Busy, Channel
 from harness.run.child import ChildRun, failure_claims
 from harness.run.dependencies import CodeWatch, code_of
 from harness.run.descendants import Descendants, Folder
+from harness.run.messages import Phase
 from harness.run.problem_factory import ProblemFactory
 from harness.run.target_server import TargetServer
 from harness.run.warm_up import State, WarmUp, layout, warm_up
 from harness.run.watch import DriverGone, Observed, exit_words, finish, fork, outcome_claims, watch
 from harness.support.machine import constraints, now
-from harness.support.processes import count_threads
+from harness.support.processes import count_threads, living
 
 if TYPE_CHECKING:
     from harness.registry.discovery import Registry
     from harness.run.messages import RunSpec
+    from harness.run.record import Claims
 
 _BUSY_SECONDS = 2.0  # seconds before the next message is due at which a run that goes on sends one
 _END_SECONDS = 10.0  # seconds that the host may need, after a phase, to end a run's processes and to send the result
-_WENT_WELL = (Status.OK, Status.BUDGET, Status.UNFINISHED)
 _MESSAGE_BYTES = 33 << 20  # bytes of a child's message, beside its model's
 _POINT_BYTES = 16  # bytes of a model for each point
 
@@ -60,14 +61,13 @@ class Worker:
         self.compilation, self.code = CompilationWatch(), CodeWatch()
         self._constraints: dict[str, Any] = {}  # of this process, after code of its own plugin ran in it
         self._until = 0.0  # when the driver expects the next message
-        self._only_compiles = False
 
     def serve(self) -> None:
         """Answer requests one after another."""
         for request in self.channel:
-            self._until, self._only_compiles = 0.0, isinstance(request, messages.Prepare)
-            if self._only_compiles:
-                self._prepare(request.spec)
+            if isinstance(request, messages.Prepare):
+                with contextlib.suppress(Exception):  # the run itself will say what is wrong
+                    self._plan(request.spec, warm_worker=True)
                 self.channel.send(messages.Prepared())
             elif self._changes():
                 sys.exit(0)  # somebody limited this process; the driver starts a fresh one
@@ -75,16 +75,6 @@ class Worker:
                 self._answer(request)
             if self.folder is not None:
                 self.folder.empty()
-
-    def _prepare(self, spec: RunSpec) -> None:
-        """Have at hand what a run needs; a child compiles machine code that is not on the disk yet."""
-        try:
-            run = self._plan(spec, warm_worker=True)
-        except Exception:  # the run itself will say what is wrong
-            return
-        if run.warm_up.must_compile:
-            warm = self._run_child(run).warm
-            run.warm_up.compiled(warm.seconds if warm else 0.0)
 
     def _plan(self, spec: RunSpec, *, warm_worker: bool) -> ChildRun:
         """Return a run with what it needs; errors are those of a plugin or a data source."""
@@ -97,24 +87,50 @@ class Worker:
         budget = problem.target_budget if spec.queries_targets else 0
         kind = (f"{spec.solver} {spec.parameters} {spec.limits.target_gap}", layout(problem))
         del problem
-        if kind not in self.warm_ups:
-            from harness.measure.machine_code import uses_compiler, warm_up_mark
-
-            file = Path(self.factory.registry.plugins[spec.plugin].module.__file__)
-            mark = warm_up_mark(file, f"{kind} {spec.threads}")
-            self.warm_ups[kind] = WarmUp(mark, uses_compiler=uses_compiler(file))
-        progress = self.warm_ups[kind]
-        if warm_worker and (progress.must_import or (progress.state is State.SAFE and spec.path is None)):
-            self._warm_worker(spec, solver, progress)
+        self.warm_ups.setdefault(kind, WarmUp())
         server = TargetServer()
         if spec.queries_targets:
             server = TargetServer(self.factory.dataset(spec).y_train, budget)
+        largest = _MESSAGE_BYTES + _POINT_BYTES * points + room
+        run = ChildRun(spec, solver, self.factory, self.compilation, self.code, server, self.warm_ups[kind], largest)
+        self._warm_up(run, f"{kind} {spec.threads}", in_worker=warm_worker and spec.threads == 1)
         self._constraints = constraints(os.getpid())
         self.folder.new()
-        largest = _MESSAGE_BYTES + _POINT_BYTES * points + room
-        return ChildRun(
-            spec, solver, self.factory, self.compilation, self.code, server, progress, largest, self._only_compiles
-        )
+        return run
+
+    def _warm_up(self, run: ChildRun, kind: str, *, in_worker: bool) -> None:
+        """Have a child try the solver's warm-up, and then this process run it; it ends if that leaves threads or processes.
+
+        A forked child would lack the threads.
+        """
+        from harness.measure.machine_code import warm_up_mark
+
+        spec, progress = run.spec, run.warm_up
+        if progress.state is State.NEW:
+            mark = warm_up_mark(Path(self.factory.registry.plugins[spec.plugin].module.__file__), kind)
+            progress.state = State.SAFE if mark.exists() else self._try_warm_up(run)
+            if progress.state is State.SAFE:
+                with contextlib.suppress(OSError):
+                    mark.touch()
+        if progress.state is State.SAFE and in_worker:
+            limit, threads, before = spec.limits.time_limit, count_threads(), {*living(os.getpid())}
+            self._until = 0.0
+            self._busy(monotonic() + allowed.preparation(limit), running=False)
+            with self.folder.entered(), self.code.ignored():
+                small = self.factory.small(spec.first)
+                progress.seconds = warm_up(run.solver, small, limit, self.compilation.clock).seconds
+            progress.state = State.WARM
+            if count_threads() > threads or not before.issuperset(living(os.getpid())):
+                sys.exit(0)  # the driver starts a new worker
+
+    def _try_warm_up(self, run: ChildRun) -> State:
+        """Run the solver's warm-up in a child, which compiles it; return what is known of it then."""
+        self.folder.new()
+        observed = self._run_child(replace(run, only_warm_up=True))
+        warm, claims = observed.warm or messages.Warm(0.0), outcome_claims(observed)
+        run.warm_up.unreported_seconds = warm.seconds
+        is_safe = warm.complete and claims.status is None and not self._undeclared(run, claims)
+        return State.SAFE if is_safe else State.UNSAFE
 
     def _changes(self) -> str:
         """Return in words what was done to this process since a run was planned; a child may change itself."""
@@ -136,33 +152,31 @@ class Worker:
             self.channel.send(messages.RunResult(claims))
             return
         observed = self._run_child(run)
-        if observed.phase == "warm-up" and not observed.is_sent and run.warm_up.state is not State.FAILED:
+        if observed.phase is Phase.WARM_UP and not observed.is_sent and run.warm_up.state is not State.FAILED:
             # what it does on a few points need not happen in the measured run
-            run.warm_up.failed()
+            run.warm_up.state = State.FAILED
             self.folder.new()
             why = observed.failure[0] if observed.failure else exit_words(observed.exit_status)
             observed = self._run_child(run, f"{spec.solver}: warm-up failed ({why}); measured without warm-up.")
         if not observed.is_sent:
             self._send_result(observed, run)
-        elif spec.path is not None and spec.path.folds and warm_worker:
-            with contextlib.suppress(Exception):  # the run itself will say what is wrong
-                self._plan(spec.first, warm_worker=True)  # of the chosen cell, while those of the path are certified
 
     def _run_child(self, run: ChildRun, *faults: str) -> Observed:
         """Measure a run in a child; return what was observed of it."""
+        self._until = 0.0
         self.descendants.begin()
         gc.collect()
         gc.freeze()  # keeps the collector from touching, and so copying, the parent's pages
         child = fork(run.body, self.folder, self.channel, run.largest)
         sample = functools.partial(self.descendants.sample, child.pid)
         observed = Observed(run.spec, run.server, sample, faults=[*faults])
-        watch(child, observed, self.channel, self._busy)
+        watch(child, observed, self.channel, functools.partial(self._busy, running=not run.only_warm_up))
         has_model = observed.result is not None and observed.result.claims.status not in FAILED
-        if has_model and not observed.left_behind and not self._only_compiles:
+        if has_model and not observed.left_behind and not run.only_warm_up:
             # its process ends while its model is certified
             self._send_result(observed, run)
         else:
-            self._busy(monotonic())
+            self._busy(monotonic(), running=not run.only_warm_up)
         finish(child, observed, self.descendants)
         return observed
 
@@ -170,25 +184,24 @@ class Worker:
         """Send the outcome of a run."""
         observed.disturbance = observed.disturbance or self._changes()
         claims = outcome_claims(observed)
-        used = {*(claims.undeclared or ())}.union(*starmap(code_of, self.descendants.commands.values()))
-        claims.undeclared = self.code.undeclared(run.spec.depends_on, self.factory.registry, used) or None
-        warm, well = observed.warm, run.spec.threads == 1 and claims.status in _WENT_WELL
-        seconds = run.warm_up.run_ended(
-            warm.seconds if warm else None,
-            well=well and bool(run.solver.observable) and run.spec.path is None,
-            modules=warm.modules if warm and well else {},
-        )
-        if seconds is not None:
+        claims.undeclared = self._undeclared(run, claims) or None
+        if observed.warm is not None:
+            seconds = run.warm_up.reported_seconds(observed.warm.seconds)
             claims.compile_seconds = seconds + (claims.compile_seconds or 0.0)
         self.channel.send(messages.RunResult(claims, observed.to_certify))
         observed.is_sent = True
 
-    def _busy(self, deadline: float) -> None:
+    def _undeclared(self, run: ChildRun, claims: Claims) -> list[str]:
+        """Return the paths of code that the processes of a run used and that nobody declared."""
+        used = {*(claims.undeclared or ())}.union(*starmap(code_of, self.descendants.commands.values()))
+        return self.code.undeclared(run.spec.depends_on, self.factory.registry, used)
+
+    def _busy(self, deadline: float, *, running: bool) -> None:
         """Say by when the next message comes, once the time that was said is nearly over; ``deadline`` : of what goes on."""
         if self._until - monotonic() < _BUSY_SECONDS and deadline + _END_SECONDS > self._until:
             self._until = deadline + _END_SECONDS
             seconds = min(self._until - monotonic(), 1e9)
-            self.channel.send(Busy(seconds, not self._only_compiles, self._only_compiles))
+            self.channel.send(Busy(seconds, running))
 
     def _load(self, spec: RunSpec) -> None:
         """Load the plugins that the run needs: another one costs it no time, and cannot disturb it."""
@@ -218,20 +231,6 @@ class Worker:
         for plugin in registry.plugins.values():
             hash(plugin.fingerprint)  # of the source as it was loaded, and once for all children
         registry.used.clear()
-
-    def _warm_worker(self, spec: RunSpec, solver: Any, progress: WarmUp) -> None:
-        """Warm this process up as a child of it did; it ends if that leaves threads, which a forked child would lack.
-
-        Of a path, and of a black box, the modules are imported and no more.
-        """
-        limit, threads = spec.limits.time_limit, count_threads()
-        self.channel.send(Busy(allowed.preparation(limit) + progress.seconds + _END_SECONDS, running=False))
-        with self.folder.entered():
-            are_same = progress.import_modules()
-            if progress.state is State.SAFE and spec.path is None:
-                progress.worker_ran(warm_up(solver, self.factory.small(spec), limit, self.compilation.clock).seconds)
-        if not are_same or count_threads() > threads:
-            sys.exit(0)  # the driver starts a new worker
 
 
 def main() -> None:

@@ -61,10 +61,11 @@ def _binary(name: str) -> Any:
 
         return a(a, b), build
 
+    typed.__doc__ = f"Return ``{name}`` of two numbers of one float type, neither of them NaN."
     return intrinsic(typed)
 
 
-# of two numbers of one float type, neither of them NaN: a reduction over Python's max is a branch, and not vectorised
+# a reduction over Python's max is a branch, and not vectorised
 larger: Any = _binary("llvm.maxnum")
 smaller: Any = _binary("llvm.minnum")
 

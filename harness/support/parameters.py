@@ -149,30 +149,31 @@ def validated(cls: type, values: Mapping[str, Any], *, owner: str) -> dict[str, 
 
     Raises
     ------
-    UsageError : an unknown name (with the nearest known ones) or a value of the wrong type or range.
+    UsageError : unknown names (with the nearest known ones) and values of the wrong type or range, all of them.
     """
     import msgspec
 
     known = {parameter_.name: parameter_ for parameter_ in parameters_of(cls)}
-    result = {}
+    result, wrong = {}, list[str]()
     for name, value in values.items():
         if name not in known:
             listing = ", ".join(known) or "none"
-            raise UsageError(
+            wrong.append(
                 f"{owner} has no parameter '{name}'{did_you_mean(name, known)}; its parameters are: {listing}."
             )
+            continue
         try:
             data = _as_msgspec_data(value, known[name].type)
             result[name] = msgspec.convert(data, known[name].bounded_type, strict=False, dec_hook=_instance)
         except msgspec.ValidationError:
-            raise UsageError(
-                f"{owner}: parameter {name}={value!r:.80} is not valid; expected {known[name].expected}."
-            ) from None
+            wrong.append(f"{owner}: parameter {name}={value!r:.80} is not valid; expected {known[name].expected}.")
         except TypeError as error:
             raise PluginError(
                 f"{owner}: parameter {name} has the type {known[name].type_name}, which cannot be checked ({error}); use int, float, "
                 "bool, str, Path, a Literal, an Enum of texts or of whole numbers, a tuple of one of these, or one of these or None."
             ) from None
+    if wrong:
+        raise UsageError(" ".join(wrong))
     return result
 
 

@@ -323,6 +323,7 @@ def limited(seconds: float) -> Iterator[None]:
 
 def place(subject: Any) -> str:
     """Return the file and line of the main method of a checked thing; empty if unknown."""
+    subject = getattr(subject, "function", subject)  # that of a metric
     owner = subject if inspect.isroutine(subject) or isinstance(subject, type) else type(subject)
     method = next((function for name in _METHODS if inspect.isfunction(function := vars(owner).get(name))), owner)
     method = inspect.unwrap(method)

@@ -8,7 +8,7 @@ In a test file, one line makes every check of a plugin a test::
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,12 +49,19 @@ class ChecksOf:
         ------
         UsageError, PluginError : nothing has that name, or the plugin cannot be loaded.
         """
-        return [suite for target in self.targets for suite in suites_of(target)]
+        return [suite for suites in suites_of_each(self.targets).values() for suite in suites]
 
 
 def checks_of(*targets: str) -> ChecksOf:
     """Return the checks of plugins by name or file, or of single things such as ``lasvm[epochs=5]``, as tests."""
     return ChecksOf(targets)
+
+
+def suites_of_each(targets: Sequence[str], registry: Registry | None = None) -> dict[str, list[type[Checks]]]:
+    """Return the suites of targets, as :func:`suites_of` does, when the files of all are loaded: a solver of one may need another."""
+    for target in targets:
+        suites_of(target, registry)
+    return {target: suites_of(target, registry) for target in targets}
 
 
 def suites_of(target: str, registry: Registry | None = None) -> list[type[Checks]]:
@@ -67,7 +74,8 @@ def suites_of(target: str, registry: Registry | None = None) -> list[type[Checks
     UsageError, PluginError : nothing has that name, or the plugin cannot be loaded.
     """
     registry = registry or shared_registry()
-    named = target in registry.plugins or target.partition(os.sep)[0] in registry.plugins  # alpha/solver is no path
+    owner = target.partition(os.sep)[0]  # of alpha/solver, which is no path
+    named = target in registry.plugins or (owner in registry.plugins and not Path(target).exists())
     if not named and (os.sep in target or target.endswith(".py")):
         file = plugin_file(target)
         registry.load_all((), [file])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
 import unittest
 from typing import TYPE_CHECKING, Any
 
@@ -442,13 +443,23 @@ class ExecutorChecks(FunctionChecks):
 
     @check(since="0.2", seconds=10.0)
     def test_meets_a_wrong_place_with_a_sentence(self) -> None:
-        """For a place that is none it makes an executor, or raises harness.UsageError, or ImportError if its engine is missing."""
-        try:
-            made = self.subject()("no-such-place")
-        except (UsageError, ImportError):
-            return
-        require(isinstance(made, Executor), f"it returned {made!r:.80}; an executor is a harness.Executor.")
-        made.close()
+        """For a wrong place or option it makes an executor, or raises UsageError, or ImportError if its engine is missing."""
+        function = self.subject()
+        options = [*inspect.signature(function).parameters][1:]
+        wrong = [("no-such-place", ""), *((place, name) for name in options for place in ("no-such-place", "local"))]
+        for place, name in wrong:
+            called = f"{self.called}://{place}" + f"?{name}=no-such-value" * bool(name)
+            try:
+                made = function(place, **({name: "no-such-value"} if name else {}))
+            except (UsageError, ImportError):
+                continue
+            except Exception as error:
+                raise AssertionError(
+                    f"{called} raised {type(error).__name__}: {error}. A wrong place or option is the user's mistake: "
+                    f'raise harness.UsageError("{called} is wrong; write ..."), with what is right.'
+                ) from error
+            require(isinstance(made, Executor), f"{called} gave {made!r:.80}; return a harness.Executor.")
+            made.close()
 
 
 class CommandChecks(Checks):

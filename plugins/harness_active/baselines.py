@@ -210,9 +210,7 @@ class Smote(Baseline):
     model_form: ClassVar[Literal["free_coef"]] = "free_coef"
 
     ratio: float = parameter(1.0, "negatives per positive, including synthetic ones; 1: as many of each", gt=0)
-    neighbours: int = parameter(
-        5, "number of nearest positives, to one of which a synthetic point is interpolated", ge=1
-    )
+    neighbours: int = parameter(5, "number of nearest positives toward which synthetic points lie", ge=1)
 
     def warm_ups(self) -> tuple[Solver, ...]:
         """Add this solver with ratio 0.5, as classes of equal size would need no synthetic points."""

@@ -129,9 +129,7 @@ class PoolSVC(Problem):
         new = points[np.isnan(self.targets[points])]
         if len(new) > 1:
             new = np.array(list(dict.fromkeys(new.tolist())), dtype=np.intp)
-        if len(new) > self.queries_left and not isinstance(
-            self._answer, _OfWhole
-        ):  # the whole pool checks for its parts
+        if len(new) > self.queries_left and not isinstance(self._answer, _OfWhole):  # whose whole pool checks this
             raise UsageError(
                 f"{len(new)} labels were queried, and {self.queries_left} are left of a budget of {self.target_budget}; "
                 "check problem.queries_left before a query."

@@ -21,12 +21,9 @@ from harness.support.arrays import Index, Vector
 from harness_active.pool_svc import PoolSVC
 
 Scores = Callable[[Any], Vector]
-_LABELS_PER_AHEAD = (
-    50  # labels so far per label that may be queried between two yields, fewer than between points of a curve
-)
-_WINDOW = (
-    1 / 40
-)  # default of stop_window over the number of points; with small pools a point is a candidate once or twice in it
+_AHEAD = 50  # labels so far per label that may be queried between two yields, which are closer than points of a curve
+# default of stop_window over the number of points; with small pools a point is a candidate once or twice in it
+_WINDOW = 1 / 40
 
 
 class Pool:
@@ -357,9 +354,7 @@ class Queries:
         yield self.iterate()
         looks_ahead = strategy.looks_ahead and strategy.batch == 1 and strategy.stop is None
         while not (stopped_by := self.stopped()):
-            ahead = min(
-                1 + len(problem.queried) // _LABELS_PER_AHEAD if looks_ahead else strategy.batch, problem.queries_left
-            )
+            ahead = min(1 + len(problem.queried) // _AHEAD if looks_ahead else strategy.batch, problem.queries_left)
             not_sampled = len(self.pool) - (strategy.sample_size or len(self.pool))
             steady = self.learner.steady() if looks_ahead and not_sampled > 0 and self.scores else None
             if steady is not None:

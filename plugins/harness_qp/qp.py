@@ -41,9 +41,7 @@ _POLISH_ROUNDS = 200  # largest number of rounds of the polish; each takes O(fre
 _SMALL_ROUNDS = 2000  # the same for small programs, as some hulls need many rounds
 _SMALL = 1000  # largest number of variables of a small program
 _REGULARISATION = 1e-11  # weight, relative to max k(x, x), that selects the shortest step of the polish
-_MULTIPLIER_ROUNDING = (
-    1e-12  # violation of a multiplier, relative to the largest price or linear term, that is rounding
-)
+_NOISE = 1e-12  # violation of a multiplier, relative to the largest price or linear term, that is rounding noise
 
 
 @dataclass(frozen=True)
@@ -221,10 +219,7 @@ class BoxQP:
         coefficient at a bound whose multiplier has the wrong sign and the largest size becomes free.
         """
         best, best_violation = x, self.violation(x)
-        threshold = max(
-            _MULTIPLIER_ROUNDING * float(np.abs(self.form.linear).max()),
-            2.0**-53 * float(np.diagonal(self.kernel).max()),
-        )
+        noise = max(_NOISE * float(np.abs(self.form.linear).max()), 2.0**-53 * float(np.diagonal(self.kernel).max()))
         lower, upper = self.form.lower, self.form.upper
         free = (x > lower) & (x < upper)
         x = x.copy()
@@ -246,7 +241,7 @@ class BoxQP:
             wrong = np.where(x <= lower, reduced, np.where(x >= upper, -reduced, 0.0))
             wrong[free] = 0.0
             worst = int(np.argmax(wrong))
-            if wrong[worst] <= max(threshold, _MULTIPLIER_ROUNDING * float(np.abs(prices).max())):
+            if wrong[worst] <= max(noise, _NOISE * float(np.abs(prices).max())):
                 break
             free[worst] = True
         return self.form.feasible(best)

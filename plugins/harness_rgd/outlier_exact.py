@@ -33,9 +33,7 @@ class OutlierExact(Solver):
     serves = ("reference",)
     max_points = MAX_POINTS
 
-    accuracy: float = parameter(
-        1e-9, "relative accuracy of the margin at which the run ends, at least 1e-9", gt=0, lt=1
-    )
+    accuracy: float = parameter(1e-9, "relative accuracy of the margin at the end, at least 1e-9", gt=0, lt=1)
 
     def with_target_gap(self, gap: float) -> OutlierExact:
         """Return this solver with the accuracy of the margin that gives this relative gap of its square."""

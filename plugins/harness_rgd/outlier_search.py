@@ -103,11 +103,8 @@ class OutlierSearch:
         from harness_rgd.nearest import bound_by_disjoint_pairs
 
         self._solved += 1
-        coef, count, free = (
-            np.empty(len(active)),
-            min(budget[2], budget[0] + budget[1]),
-            self._free(active, fixed, budget),
-        )
+        coef, count = np.empty(len(active)), min(budget[2], budget[0] + budget[1])
+        free = self._free(active, fixed, budget)
         squared, bound = bound_by_disjoint_pairs(self.gram, self.side, active, free, count, coef)
         return _Node((-bound, self._solved), active, fixed, budget, squared, coef)
 

@@ -49,9 +49,7 @@ class GaussianOutliers(DataSource):
     )
     least: int = parameter(1000, "smallest number of training points of a class; the number is drawn", ge=2)
     most: int = parameter(3000, "largest number of training points of a class", ge=2)
-    test: int = parameter(
-        10, "range of the number of test points, as a multiple of that of training points; 0: none", ge=0
-    )
+    test: int = parameter(10, "test points: their range over that of the training points; 0: none", ge=0)
     d: int = parameter(100, "features", ge=2)
     ratio: float = parameter(10.0, "D / rho, diameter of a class over the margin between the inliers", gt=0)
     outliers: float = parameter(0.1, "share of a class's training points that belong to the other", ge=0, lt=0.5)
@@ -129,9 +127,7 @@ def _loaded(
     """Return the data set of the arrays that ``drawn`` draws from three random streams (shapes, training, testing), shuffled."""
     from threadpoolctl import threadpool_limits
 
-    numbers = (
-        points * (source.d + 1) + 2 * source.d**2
-    )  # of the points, their labels, and the factors of the covariances
+    numbers = points * (source.d + 1) + 2 * source.d**2  # of points, labels, and factors of the covariances
     refuse_beyond(8 * _COPIES * numbers, source.label, "drawing it", "or choose smaller sizes")
     shapes, training, testing = np.random.default_rng(source.seed).spawn(3)
     with threadpool_limits(1, user_api="blas"):  # the number of threads changes the rounding of products

@@ -75,9 +75,7 @@ class RGDBoosted(Trees):
     conformance: ClassVar[Conformance] = Conformance({"height": 20}, excused=_EXCUSED)
 
     height: int = parameter(5, "h, number of levels of each tree below its root", ge=1)
-    rounds: int = parameter(
-        10, "largest number of trees; the run ends earlier if a tree is not better than the last", ge=1
-    )
+    rounds: int = parameter(10, "largest number of trees; the run ends with a tree that is not better", ge=1)
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield the best node so far after each level."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from harness_rgd.outlier_margin import OutlierMargin
 
 _MAX_STEPS = 20  # largest number of steps of the game
-_MAX_MULTIPLICATIONS = 2e10  # number of multiplications that the steps may need
+_MAX_WORK = 2e10  # largest number of multiplications of all steps
 _TRIMS = 3  # number of concentration steps before the game
 _MIX_FRACTIONS = 1.0, 0.4, 0.15, 0.05  # fractions of the best response that a step tries
 _WINDOWS = 8  # number of window sizes among which a best response is searched
@@ -146,9 +146,8 @@ class Relaxation:
         if not self.points.largest < _MAX_SQUARED:
             return math.inf
         weights = [_Weights.over(self.points, members, count, members) for members, count in self.hulls]
-        steps = int(
-            np.clip(_MAX_MULTIPLICATIONS / (2.0 * self.points.n * (self.points.width + 10.0) ** 2), 2, _MAX_STEPS)
-        )
+        work = 2.0 * self.points.n * (self.points.width + 10.0) ** 2  # of a step
+        steps = int(np.clip(_MAX_WORK / work, 2, _MAX_STEPS))
         start, longest = weights, self._longest(weights, self._splits(1))
         for _ in range(_TRIMS if steps > _TRIMS and self.share.both else 0):
             weights = [self._trimmed(hull) for hull in weights]

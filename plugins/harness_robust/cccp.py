@@ -45,9 +45,7 @@ class RampCCCP(OverOracle):
 
     oracle: str = parameter("smo-block", "solver of the convex problems, by name: smo-block, smo, qp, ...")
     max_rounds: int = parameter(200, "largest number of rounds", ge=1)
-    tolerance: float = parameter(
-        1e-4, "decrease of J_s by a further round, relative to J_s, at which the run ends", gt=0, lt=1
-    )
+    tolerance: float = parameter(1e-4, "decrease of J_s in a round, over J_s, at which the run ends", gt=0, lt=1)
 
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with this tolerance."""
@@ -59,9 +57,7 @@ class RampCCCP(OverOracle):
 
         def reason(oracle: Solver) -> str | None:
             refusal = oracle.refusal(subproblem) or oracle.refusal(hinge)
-            return (
-                None if refusal is None else f"does not serve: {refusal} Name smo-block, smo, qp or another that does."
-            )
+            return refusal and f"does not serve: {refusal} Name smo-block, smo, qp or another that does."
 
         return oracle_refusal(self.name, self.oracle, reason)
 

@@ -24,21 +24,13 @@ from harness import KernelOracle
 from harness.support.arrays import Block, Mask, Vector
 
 LOW, HIGH, FREE = 0, 1, 2
-_GOLDEN = (
-    0.6180339887498949  # golden ratio minus 1; the fractional parts of its multiples are distinct and spread evenly
-)
+_GOLDEN = 0.6180339887498949  # golden ratio minus 1; the fractional parts of its multiples are spread evenly
 _KNOT_DISTANCE = 1e-11  # distance of a knot from z, in units of f
 _KNOT_RANGE = 1e-9  # distance of z from 1, in units of f, up to which a point gets another knot
 _MAX_MOVED_APART = 50  # largest number of times that knots change
 _DEPENDENT = 1e-11  # squared distance from the span of the free points, over k(x, x), that counts as 0
-_LIFTS = (
-    0.0,
-    1e-15,
-    1e-14,
-    1e-13,
-    1e-12,
-    1e-11,
-)  # terms added to a diagonal, over max k(x, x), until it can be factorised
+# terms added to a diagonal, over max k(x, x), until it can be factorised
+_LIFTS = 0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11
 _MIN_STEP = 1e-14  # step of tau that counts as one
 _MAX_PIECES = 100  # largest number of changes of sets until a box is reached, over n; a few are usual
 _MAX_EMPTY_STEPS = 5  # steps of length 0 in a row until knots change, over n

@@ -63,9 +63,7 @@ class OutlierPath(Solver):
     solves: ClassVar[tuple[type[Problem], ...]] = (RampSVC,)
     exact = False  # a stationary point, not the minimum
 
-    path: Literal["theta", "s"] = parameter(
-        "theta", "parameter of the path: theta, the slope of the loss below s, or s"
-    )
+    path: Literal["theta", "s"] = parameter("theta", "variable of the path: theta, the slope of the loss below s, or s")
     max_points: int = parameter(5000, "skip larger problems: each of about n breakpoints costs (free points)^3", ge=1)
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:

@@ -31,7 +31,7 @@ _YIELD_NODES = 64  # nodes between two yields
 _ALWAYS_SEARCHED = 200  # first nodes, from each of which local search looks for an incumbent
 _SEARCH_INTERVAL = 16  # nodes between two local searches after the first nodes
 _INCUMBENT_GAP = 1e-11  # relative gap of the hinge problems in local search
-_RELAXED_STEPS = 2000  # largest number of steps of coordinate ascent on a relaxed problem
+_STEPS = 2000  # largest number of steps of coordinate ascent on a relaxed problem
 _INCUMBENT_STEPS = 200_000  # the same on a hinge problem in local search
 
 
@@ -99,9 +99,8 @@ class _Search:
         self.nodes, self.numbers = 0, itertools.count()
         self.a, self.z, self.objective = np.zeros(n), np.zeros(n), np.inf
         hinge, scores = np.zeros(n), np.zeros(n)
-        ramp_exact_hot.ascend(
-            self.Q, np.ones(n), np.zeros(n), self.price, hinge, scores, _INCUMBENT_GAP, np.inf, _INCUMBENT_STEPS
-        )
+        limits = _INCUMBENT_GAP, np.inf, _INCUMBENT_STEPS
+        ramp_exact_hot.ascend(self.Q, np.ones(n), np.zeros(n), self.price, hinge, scores, *limits)
         self._search_from(np.zeros(n), np.zeros(n))
         self._search_from(hinge, scores)
         reach = np.sqrt(2.0 * self.objective * np.diagonal(self.Q)) * (1.0 + _INCUMBENT_GAP)
@@ -138,17 +137,7 @@ class _Search:
         self.nodes += 1
         z, exact = np.zeros(len(node.a)), 0.1 * (self.objective - self.target)
         bound, branch, objective = self.hot.bound(
-            self.Q,
-            self.price,
-            self.problem.s,
-            node.side,
-            node.least,
-            node.most,
-            node.a,
-            z,
-            self.target,
-            exact,
-            _RELAXED_STEPS,
+            self.Q, self.price, self.problem.s, node.side, node.least, node.most, node.a, z, self.target, exact, _STEPS
         )
         promising = objective < self.objective or self.nodes <= _ALWAYS_SEARCHED or self.nodes % _SEARCH_INTERVAL == 0
         better = promising and self._search_from(node.a.copy(), z)

@@ -540,9 +540,7 @@ class _Run(Sample):
     def _score_and_decide(self, answer: Answer) -> tuple[str, PassRecord, Certificate]:
         """Make the passes of a round; return why the fit ends or '', and the record and the certificate of the last pass."""
         options, support = self.options, int(np.count_nonzero(self.coef))
-        full = (
-            support >= self.k and len(self.rows) < self.data.n
-        )  # line 4 of the algorithm ends, with violators or without
+        full = support >= self.k and len(self.rows) < self.data.n  # line 4: the fit ends, even with violators
         last = full or len(self.rounds) + 1 == options.max_rounds
         self.exact = self.exact or last
         began, before = fit_clock(), self.evaluations
@@ -554,16 +552,10 @@ class _Run(Sample):
                 break
             # the gap needs a pass in float64; or no point violates by tau, but the losses together exceed the gap
             self.exact, self.tau = True, self.tau if done else smallest_tau
-        figures = (
-            certificate.primal,
-            certificate.dual,
-            certificate.relative_gap,
-            self.exact,
-            self.oracle.seconds - self.spent[0],
-        )
         self.rounds.append(
             Round(
-                len(self.rows), support, record.violators, *figures, fit_clock() - began, before - self.spent[1],
+                len(self.rows), support, record.violators, certificate.primal, certificate.dual, certificate.relative_gap,
+                self.exact, self.oracle.seconds - self.spent[0], fit_clock() - began, before - self.spent[1],
                 self.evaluations - before,
             )
         )  # fmt: skip

@@ -57,7 +57,7 @@ def test_what_a_solver_does_to_its_rivals_costs_them_nothing(tmp_path):
     assert time.monotonic() - began < 60.0
 
 
-def test_a_silent_certifier_is_started_anew_and_the_row_has_all_its_figures(tmp_path):
+def test_a_certifier_that_is_stopped_is_continued_and_the_row_has_all_its_figures(tmp_path):
     began = time.monotonic()
     options, mark = ("--metrics", "stops-the-certifier"), str(tmp_path / "mark")
     code, records, errors = neighbours(tmp_path / "store", "victim", *options, STOPPED_MARK=mark)

@@ -73,7 +73,7 @@ def test_a_formulations_column_ranks_as_its_records_declare():
     ("by", "target", "message"),
     [
         ("tim", None, r"by='tim' is no figure that is ranked \(did you mean 'time'"),
-        ("test_accuracy", 1e-3, "a gap above 0 has a time or kernel evaluations until it"),
+        ("test_accuracy", 1e-3, "is a gap above 0, of by='time' or"),
         ("time", -1.0, "target=-1.0"),
     ],
 )

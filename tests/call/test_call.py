@@ -252,7 +252,7 @@ def test_progress_and_notes_go_to_standard_error_and_name_the_arguments_of_pytho
     assert "2 runs, 0 of them reused" in err
     assert "note: nu has no effect" in err
     assert "take kernel='linear'" in err + made.table
-    shown = [err, made.table, made.explain(), *made.verdict, made._repr_html_()]
+    shown = [err, made.table, made.explain(), *made.verdict, made._repr_markdown_()]
     assert [text for text in shown if re.search(r"--[a-z]", re.sub("`[^`]*`", "", text))] == []
 
 

@@ -72,8 +72,10 @@ def shown(outputs, kind):
 
 def test_the_result_shows_itself_as_a_table(executed):
     folder, (call, *_) = executed
-    (page,) = shown(call, "text/html")
-    assert page.count("<tr>") == 5  # two solvers, two C, and the titles
+    (page,) = shown(call, "text/markdown")
+    assert (
+        len([line for line in page.splitlines() if line.startswith("|")]) == 6
+    )  # two solvers, two C, the head of two lines
     assert "mine: 300 x 5" in page
     assert "smo-block" in page
     progress, result = shown(call, "text/plain")

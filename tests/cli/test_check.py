@@ -77,6 +77,50 @@ def test_a_fault_is_told_in_words_with_its_place_and_its_smallest_problem(check,
     assert "bad_solvers.py" in again.stderr or "conformance.py" in again.stderr, "a traceback"
 
 
+HALF = """
+import harness
+
+class Half(harness.CSVCNoBias):
+    '''c-svc-nobias by another name.'''
+    name = "half"
+
+@harness.hookimpl
+def harness_formulations():
+    return [Half]
+"""
+SOLVES_HALF = """
+import harness
+from tests.conformance.bad_solvers import Coordinate
+
+class OfHalf(Coordinate):
+    '''Solves the formulation of another file.'''
+    name = "of-half"
+    solves = ("half",)
+
+def half_errors(targets, scores):
+    return float((targets * scores < 0.0).mean())
+
+@harness.hookimpl
+def harness_solvers():
+    return [OfHalf]
+
+@harness.hookimpl
+def harness_metrics():
+    return {"half-errors": half_errors}
+"""
+
+
+def test_a_solver_is_checked_on_the_formulation_of_another_file_and_a_metric_has_its_place(check, tmp_path):
+    (tmp_path / "half.py").write_text(HALF)
+    (tmp_path / "solver.py").write_text(SOLVES_HALF)
+    done = check("solver.py", "half.py", "--only", "takes_problems,says_what", "--format", "json")
+    entries = {(entry["thing"], entry["check"]): entry for entry in json.loads(done.stdout)}
+    assert entries["of-half", "takes_problems_of_all_that_it_solves"]["status"] == "passed"
+    metric = entries["half-errors", "says_what_it_is"]
+    assert metric["status"] == "failed"
+    assert metric["where"].endswith(f"solver.py:{SOLVES_HALF.partition('def half')[0].count(chr(10)) + 1}")
+
+
 def test_a_solver_that_is_none_once_it_has_a_target_fails_one_check(check, tmp_path):
     (tmp_path / "wrong.py").write_text(WRONG)
     done = check("./wrong.py", "--only", "target_gap,says_what")

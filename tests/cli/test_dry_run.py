@@ -92,4 +92,4 @@ def test_an_empty_part_is_a_sentence_and_no_failure(invoke, slow, tmp_path):
     study = ("compare", "--plugin-path", slow, "--plugins", "quick", *DATA, "--store", str(tmp_path / "s.sqlite"))
     done = invoke(*study, "--part", "3/3")
     assert done.exit_code == 0
-    assert "note: part 3/3 has no runs, as there are fewer than 3 blocks of runs" in done.stderr
+    assert "note: part 3/3 has no runs: there are fewer than 3 blocks of runs" in done.stderr

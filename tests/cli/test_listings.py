@@ -1,7 +1,10 @@
 import json
 import re
+from pathlib import Path
 
 import pytest
+
+from tests.cli.conftest import SLOW
 
 KINDS = ["solvers", "plugins", "datasets", "kernels", "formulations", "metrics", "formats", "observers", "commands"]
 
@@ -36,6 +39,14 @@ def test_describe_solver(invoke, slow):
     assert text.startswith("solver quick (plugin slow_plugin)")
     assert "solves: c-svc" in text
     assert text.splitlines()[-2:] == ["    shift: float in [0, 1], default 0", "        does nothing"]
+
+
+def test_describe_shows_the_programs_that_a_solver_runs(invoke, tmp_path):
+    text = Path(SLOW).read_text()
+    (tmp_path / "runs.py").write_text(
+        text.replace('    name = "quick"', '    name = "quick"\n    depends_on = ("svm-train",)')
+    )
+    assert "depends on: svm-train" in invoke("describe", "quick", "--plugin-path", str(tmp_path / "runs.py")).stdout
 
 
 def test_describe_plugin_and_solver_of_one_name(invoke):

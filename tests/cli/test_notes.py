@@ -25,16 +25,22 @@ def stored(tmp_path):
     return fill
 
 
-def test_broken_plugins_are_warned_of_unless_they_are_rows(invoke, slow, tmp_path):
+def test_a_broken_plugin_file_is_refused_unless_it_is_a_row(invoke, slow, tmp_path):
     broken = tmp_path / "broken.py"
     broken.write_text("import a_module_that_is_not_there\n")
     paths = ("--plugin-path", slow, "--plugin-path", str(broken))
     warning = (
         "harness: plugin 'broken' could not be loaded: broken.py:1: the module 'a_module_that_is_not_there' could not"
     )
-    told = invoke("compare", *paths, "--plugins", "skipper", *DATA, "--formulation", "l2-svc", "-q").stderr
-    assert told.startswith(warning)
-    assert len(told.splitlines()) == 1
+    for words in (
+        ["compare", "--plugins", "skipper", *DATA],
+        ["describe", "lasvm"],
+        ["results", "export", "--bundle", "x.zip"],
+    ):
+        refused = invoke(*words, *paths)
+        assert refused.exit_code == 2
+        assert refused.stderr.startswith(warning)
+        assert len(refused.stderr.splitlines()) == 1
     unknown = invoke("compare", *paths, "--plugins", "nobody", *DATA)
     assert (unknown.exit_code, unknown.stderr.count(warning.removeprefix("harness: "))) == (2, 1), "said once"
     assert "could not be loaded" not in invoke("compare", *paths, "--plugins", "broken", *DATA, "-q").stderr

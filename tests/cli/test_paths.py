@@ -46,29 +46,23 @@ def test_a_path_in_every_format(invoke, asked, tmp_path):
     assert frame["shared_seconds"].notna().all()
     cells = invoke(*asked, "--cells").stdout
     assert "nothing (path)" in cells
-    assert "nothing (refit of path)" in cells
+    assert "nothing (refit of" in cells
     assert re.search(r"^nothing \(path\) .* \d+\.\d\d % ok$", cells, flags=re.MULTILINE), "the CV error"
 
 
 @pytest.mark.usefixtures("warm_sessions")
-def test_the_errors_of_a_path_are_drawn_below_its_table_and_columns_that_do_not_fit_are_counted(
-    invoke, asked, monkeypatch
-):
+def test_the_errors_of_a_path_are_drawn_below_its_table(invoke, asked, monkeypatch):
     values = ",".join(map(str, range(1, 31)))
     wide = [*asked[:-3], f"C=[1,2],gamma=[{values}]", "--folds", "2", "-q", "--plot"]
-    for columns, fit in ((80, 12), (120, 19), (200, 30)):
+    for columns in (80, 200):
         monkeypatch.setenv("COLUMNS", str(columns))
-        _, _, picture = invoke(*wide).stdout.partition(
-            "\nnothing on twonorm[n=60], c-svc, 2 folds: CV error, %; gamma across\n"
-        )
-        heads, *rows = picture.splitlines()
-        assert [row.split()[0] for row in rows[:2]] == ["C=1", "C=2"]
-        assert len(heads.split()) == fit == len(rows[0].split()) - 1
-        assert max(map(len, picture.splitlines())) <= columns
-        assert rows[0].count("[") == 1, "of equals the smallest"
-        assert "[ ] chosen: C=1 gamma=1, " in picture
-        assert "support vectors, the mean over the folds." in " ".join(picture.split())
-        assert (f"{fit} of 30 columns fit" in picture) == (fit < 30)
+        picture = invoke(*wide).stdout.partition(
+            "\nnothing on twonorm[n=60], c-svc, 2 folds: CV error, %. [ ]: chosen."
+        )[2]
+        lines = picture.splitlines()
+        assert max(map(len, lines)) <= columns
+        assert len([word for line in lines if line.startswith("1 ") for word in line.split()[1:] if word != "\\"]) == 30
+        assert picture.count("[") == 1, "of equals the smallest"
 
 
 @pytest.mark.usefixtures("warm_sessions")

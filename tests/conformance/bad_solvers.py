@@ -250,6 +250,24 @@ class Coordinate(Solver):
         return problem.kernel.row
 
 
+class FreeCoordinate(Coordinate):
+    """Without a fault: its model comes as no dual solution, so that the claimed gap is a suboptimality."""
+
+    def iterates(self, problem, rng):
+        for found in super().iterates(problem, rng):
+            yield Iterate(free_coef=self.free(found.dual_coef), done=found.done)
+
+    def free(self, coef):
+        return coef
+
+
+class FarFromTheOptimum(FreeCoordinate):
+    """Shrinks its model, which is no dual solution, and claims a small gap."""
+
+    def free(self, coef):
+        return 0.9 * coef
+
+
 class OneCost(Coordinate):
     """Bounds every coefficient by C, whatever the weight of its class."""
 

@@ -296,6 +296,11 @@ def any_error(place):
     raise ConnectionRefusedError(place)
 
 
+def any_option(place, slots="1"):
+    """Takes for granted that an option is a number."""
+    return Executor(ThreadPoolExecutor(int(slots)), int(slots))
+
+
 def no_executor(place):
     """Returns the engine itself."""
     return ThreadPoolExecutor(1)

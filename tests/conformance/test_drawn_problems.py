@@ -9,7 +9,7 @@ from harness import Limits, drive, get_solver
 from harness.problems import NuSVC, OneClass
 from harness.registry.discovery import shared_registry
 from harness.testing import Case
-from harness.testing.strategies import cases
+from tests.conformance.strategies import cases
 
 GAP = 1e-3
 SECONDS = 200.0  # the first call's compilation included, on a loaded machine

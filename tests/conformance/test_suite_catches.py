@@ -21,7 +21,7 @@ SOLVERS = {
     "storing_the_points_otherwise": (bad.WritesIntoSparsePoints,),
     "every_iterate_is_feasible": (bad.LosesMass, bad.FreeOfNaN, bad.WrongWidth),
     "same_seed_same_iterates": (bad.FreePointsOfChance, bad.HiddenRandomness),
-    "certified_to_the_claimed_gap": (bad.StopsEarly, bad.WrongProblem, bad.OneCost),
+    "certified_to_the_claimed_gap": (bad.StopsEarly, bad.WrongProblem, bad.OneCost, bad.FarFromTheOptimum),
     "objective_agrees_with_the_exact_oracle": (bad.StopsEarly,),
     "keeping_a_few_rows": (bad.NeedsTheMatrix,),
     "every_kernel_value_is_counted": (bad.Uncounted, bad.BehindTheCounter),
@@ -65,7 +65,7 @@ THINGS = {
     ("metric", "depends_on_its_arguments_alone"): (METRIC["scribbles"], METRIC["of-the-first"]),
     ("metric", "says_what_it_is"): (METRIC["without-a-word"],),
     ("executor", "says_what_it_is"): (things.silent_nodes,),
-    ("executor", "meets_a_wrong_place_with_a_sentence"): (things.any_error, things.no_executor),
+    ("executor", "meets_a_wrong_place_with_a_sentence"): (things.any_error, things.any_option, things.no_executor),
 }
 
 
@@ -96,6 +96,10 @@ class TestSound(SolverConformance):
 class TestCoordinate(SolverConformance):
     solver = bad.Coordinate()
     gap = 1e-3
+
+
+class TestFreeCoordinate(TestCoordinate):
+    solver = bad.FreeCoordinate()
 
 
 class TestFreeModel(SolverConformance):

@@ -163,6 +163,30 @@ def test_the_path_goes_on_after_a_cell_that_fails(two):
     assert search.cv_results_["rank_test_score"][CS.index(1.0)] == 4
 
 
+@dataclass(frozen=True)
+class Recorded(Solver):
+    """SMO that records the values of C."""
+
+    name = "recorded"
+    solves = (CSVC,)
+    gap: float | None = None
+    given = []
+
+    def iterates(self, problem, rng):
+        self.given.append(problem.C)
+        yield from harness.get_solver("smo", tau=1e-6, gap=self.gap).iterates(problem, rng)
+
+
+@pytest.mark.parametrize(("gap", "count"), [(None, 2), (1e-8, 5)])
+def test_a_solution_with_all_coefficients_below_c_is_that_of_every_larger_c(two, gap, count):
+    X, y = two
+    C, Recorded.given[:] = [0.01, 1.0, 100.0, 1e4, 1e6], []
+    ours = PathSearchCV(SolverClassifier(Recorded(gap=gap), class_weight="balanced"), C=C, gamma=[50.0], cv=3).fit(X, y)
+    theirs = GridSearchCV(SVC(tol=1e-8, class_weight="balanced"), {"C": C, "gamma": [50.0]}, cv=3).fit(X, y)
+    assert_same_search(ours, theirs)
+    assert len(Recorded.given) - 1 == 3 * count  # one of them is the refit
+
+
 def test_what_a_path_does_not_take(two):
     with pytest.raises(UsageError, match="no expansion in kernel values"):
         PathSearchCV(SolverClassifier("rff"), C=[1.0], cv=2).fit(*two)

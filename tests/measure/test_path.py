@@ -224,7 +224,7 @@ MODEL = Iterate(np.zeros(40), done=True)
 
 
 BREACHES = [
-    (lambda path: [MODEL], "yielded Iterate from solve_path"), (lambda path: [(path.cells[0], None)], "yielded tuple"),
+    (lambda path: [MODEL], "not Iterate"), (lambda path: [(path.cells[0], None)], "not tuple"),
     (lambda path: [(path.cells[0], MODEL)] * 2, "again after its end"),
     (lambda path: [(Grid(COSTS, WIDTHS, 3).cells()[0], MODEL)], "not in path.cells"),
 ]  # fmt: skip

@@ -97,7 +97,6 @@ NOTES = {
     "a fault": [record("a", faults=["the copy was changed"]), record("b", faults=["the copy was changed"])],
     "a busy machine": [record("a", fit_seconds=9.0, cpu_seconds=1.0), record("b")],
     "waiting": [record("a", fit_seconds=9.0, cpu_seconds=0.1, waited_seconds=8.8), record("b")],
-    "stopped by the host": [record("a", stopped_by="target"), record("a", repetition=1), record("b")],
     "no core ratio": [record("a", core_set={"oracle": "qp", "ratio": None, "reason": "too large."})],
     "runs of one seed that differ": [record("a"), record("a", repetition=1, iterations=9)],
     "a small cache": [record("smo", "./data/mine.csv[scale=max]", kernel_evaluations=1, **SMALL_CACHE)],

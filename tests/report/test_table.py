@@ -5,7 +5,6 @@ import re
 import pytest
 
 from harness import Record, Status
-from harness.call.shown import html
 from harness.report import formats, table
 from harness.report.rows import grouped
 from harness.report.verdict import verdict
@@ -92,8 +91,6 @@ def test_the_verdict_is_a_block_of_its_own_at_the_end_and_failures_are_red():
     )
     assert f"{bold}0.0122 ±0%{end}*" in table.render(study(), styled=True)
     assert "\x1b" not in table.render(rows)
-    page = html(rows)
-    assert page.count("color: #d33") == 2, "the sentence on failures, and the status"
     markdown = formats.render("markdown", rows, command=typed, remarks=["a remark"]).splitlines()
     assert markdown[-1] == f"      {typed} --target-gap 1e-3"
     assert [line for line in markdown if line.startswith("**")] == [f"**{failure}**", f"**{answer}**"]

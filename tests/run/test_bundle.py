@@ -214,7 +214,7 @@ def test_a_forged_rounding_or_target_hides_nothing(one):
         ({"plugin": "lasvm"}, "plugin 'lasvm' with code"),
         ({"label": "lasvm"}, "label 'lasvm', which is not that of solver 'smo'"),
         ({"label": "smo[gap=1e-07]"}, "label 'smo[gap=1e-07]', which is not that of solver 'smo'"),
-        ({"seed": 99}, "seed 99, which is not in its study"),
+        ({"seed": 1}, "seed 1, and the model is of seed 0"),
         ({"time_limit": 1.5}, "time limit 1.5, and 600 in its study"),
         ({"target_gap": 0.5}, "target gap 0.5, and None in its study"),
         ({"status": "missed"}, "status missed, and it had no target"),
@@ -264,12 +264,13 @@ def test_a_dual_value_that_no_row_of_the_bundle_shows_is_told(tmp_path):
 
 def test_other_versions_and_code_are_notes(one):
     row = one(lambda row: (row["versions"].update(numpy="1.0"), row["sources"].update(smo="0" * 64, other="1"),
-                           row.update(code_sha256="0" * 64)))  # fmt: skip
+                           row.update(code_sha256="0" * 64, data_plugin={"mine-too": "1"})))  # fmt: skip
     assert row.outcome is Outcome.AGREES
     notes = " | ".join(row.notes)
     assert ", recorded 1.0" in notes
     assert "code of plugin 'smo'" in notes
     assert "plugin 'other' is not installed" in notes
+    assert "plugin 'mine-too' is not installed" in notes
 
 
 def test_what_cannot_be_verified_says_why(one, tmp_path, monkeypatch):
@@ -294,6 +295,7 @@ def test_what_cannot_be_verified_says_why(one, tmp_path, monkeypatch):
         why(dataset="mine[n=60]", plugin="avg2", sources={"avg2": "1", **other})
         == unknown.format("data set") + of_other + remedy
     )
+    assert why(dataset="mine", **{**solvers, "data_plugin": other}) == unknown.format("data set") + of_other + remedy
     assert why(dataset="mine", **solvers) == unknown.format("data set") + remedy, (
         "the solver's plugin is not what is missing"
     )

@@ -11,7 +11,7 @@ from harness import RBF, KernelOracle
 from harness.datasets.generators import Checkerboard
 from harness.measure.outcome import Status, StoppedBy
 from harness.problems import ReducedHull
-from harness.run.messages import ClockStarted, Compiling, ModelCopied, RunResult, Warm
+from harness.run.messages import Compiling, Phase, PhaseBegan, RunResult, Warm
 from harness.run.record import Claims, Record
 from harness.run.target_server import TargetServer
 from harness.run.warm_up import few_points
@@ -52,12 +52,13 @@ def answering(seconds):
 
 
 def test_nothing_a_child_says_makes_a_phase_longer_than_its_bound():
-    fit = Warm(0.0), ClockStarted()
+    fit = Warm(0.0), PhaseBegan(Phase.FIT)
     for bound, messages, then in (
         (30.0, (), {}),  # before the clock
         (30.0, (Warm(1.0),), {}),
         (30.0, (Compiling(True), Compiling(True), Compiling(False)), {}),
-        (LIMIT + 2.0, (*fit, ModelCopied()), {}),
+        (LIMIT + 2.0, (*fit, PhaseBegan(Phase.END)), {}),
+        (LIMIT + 2.0, (*fit, PhaseBegan(Phase.END), PhaseBegan(Phase.FIT), Warm(0.0)), {}),
         (30.0, (Compiling(True),), {"seconds": 80.0}),
         (30.0 + 90.0 - 1000.0, (Compiling(True),), {"seconds": 1000.0}),
         (LIMIT + 1.5 - 100.0, (*fit, Compiling(True)), {"seconds": 100.0}),
@@ -121,6 +122,13 @@ def test_a_run_that_failed_after_something_was_done_to_it_from_outside_is_the_ma
     result = RunResult(Claims(status=Status(status), reason="no luck"))
     claims = outcome_claims(Observed(SPEC, result=result, disturbance="its process was stopped"))
     assert (claims.status, "no luck" in claims.reason) == (recorded, True)
+
+
+@pytest.mark.parametrize("written", ["RuntimeError: no fit (MemoryError)", "ValueError: std::bad_alloc"])
+def test_a_run_that_failed_and_wrote_of_a_refused_allocation_is_out_of_memory(written):
+    claims = Claims(status=Status.ERROR, stopped_by=StoppedBy.FAULT, reason="no luck", output=f"Traceback\n{written}")
+    claims = outcome_claims(Observed(SPEC, result=RunResult(claims)))
+    assert (claims.status, claims.reason) == (Status.MEMORY, f"out of memory: {written}; no luck")
 
 
 def test_of_what_a_child_prints_the_end_is_recorded():

@@ -16,13 +16,14 @@ import pytest
 
 from harness.run import host_process
 from harness.run.host_process import Process
-from harness.run.messages import FromProcess
+from harness.run.messages import FromProcess, Prepare
+from tests.run.conftest import SPEC
 
 WHAT_IS_THERE = """
 import json, os, sys
 def main():
     plugins = [name for name in sys.modules if name.startswith("harness_")]
-    answer = [plugins, "numba" in sys.modules, os.getcwd(), os.environ["HARNESS_WORD"], os.getsid(0) == os.getpid()]
+    answer = [plugins, "numba" in sys.modules, os.getcwd(), os.getsid(0) == os.getpid()]
     os.write(int(sys.argv[1]), json.dumps(answer).encode())
     os._exit(7)
 """
@@ -42,7 +43,7 @@ def forked(environment, module):
     ours, theirs = socket.socketpair()
     with theirs, tempfile.TemporaryFile() as errors:
         descriptors, template = [theirs.fileno(), errors.fileno()], host_process.template(environment)
-        process = template.fork(module, descriptors, environment, threading.Event())
+        process = template.fork(module, descriptors, threading.Event())
     with ours:
         return process, ours.recv(1 << 16)
 
@@ -50,10 +51,9 @@ def forked(environment, module):
 def test_what_is_forked_has_the_host_and_no_plugin_and_tells_how_it_ended(environment, tmp_path):
     first = host_process.template(environment)
     (tmp_path / "answers.py").write_text(WHAT_IS_THERE)
-    for word in ("one", "tw\udcff"):  # a variable of the harness's own is no reason for another template
-        process, answer = forked({**environment, "HARNESS_WORD": word}, "answers")
-        assert json.loads(answer) == [[], True, str(Path.cwd()), word, True]
-        assert (process.wait(10.0), process.poll()) == (7, 7)
+    process, answer = forked(environment, "answers")
+    assert json.loads(answer) == [[], True, str(Path.cwd()), True]
+    assert (process.wait(10.0), process.poll()) == (7, 7)
     assert host_process.template(environment) is first
     assert host_process.template({**environment, "OMP_NUM_THREADS": "2"}) is not first
 
@@ -100,10 +100,10 @@ def test_a_template_ends_when_others_are_newer_and_nothing_forked_from_it_is_kno
 def test_a_template_that_was_stopped_is_continued(environment, tmp_path):
     template = host_process.template(environment)
     (tmp_path / "answers.py").write_text(WHAT_IS_THERE)
-    forked({**environment, "HARNESS_WORD": "before"}, "answers")
+    forked(environment, "answers")
     os.kill(template.process.pid, signal.SIGSTOP)
-    process, answer = forked({**environment, "HARNESS_WORD": "after"}, "answers")
-    assert json.loads(answer)[3] == "after"
+    process, answer = forked(environment, "answers")
+    assert json.loads(answer)[2] == str(Path.cwd())
     assert process.template is template
 
 
@@ -114,5 +114,6 @@ def test_where_nothing_can_be_forked_a_process_is_started_by_itself(environment,
     monkeypatch.setattr(host_process.Template, "fork", refused)
     process = Process("harness.run.certifier", FromProcess, environment, threading.Event())
     assert isinstance(process.process, subprocess.Popen)
+    process.ask(Prepare(SPEC), 60.0)  # it has started
     process.close()
     assert process.process.returncode == 0

@@ -1,14 +1,12 @@
 """The warm-up: its states, what later comparisons know of it, what the solver's code can see meanwhile, and its faults."""
 
 import os
-import sys
 import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pytest
 from harness_active.pool_svc import PoolSVC
 
 from harness import RBF, Iterate, KernelOracle, Solver
@@ -18,63 +16,14 @@ from harness.run.warm_up import State, WarmUp, few_points, warm_up
 from tests.run.conftest import ALONE, PLUGINS, SPEC, check_end, compared
 
 
-@pytest.fixture
-def mark(tmp_path):
-    return tmp_path / "mark"
+def test_the_first_run_reports_what_a_child_took_before_it_and_each_run_what_its_process_took():
+    progress = WarmUp(unreported_seconds=3.0)
+    assert progress.reported_seconds(0.5) == 3.5
+    progress.state, progress.seconds = State.WARM, 0.25
+    assert progress.reported_seconds(0.01) == 0.25
 
 
-def test_a_warm_up_is_compiled_then_safe_then_warm(mark):
-    progress = WarmUp(mark)
-    assert progress.must_compile
-    progress.compiled(3.0)
-    assert (progress.state, progress.must_compile) == (State.COMPILED, False)
-    assert progress.run_ended(0.5, well=True, modules={}) == 3.5, "the first run reports the compilation before it"
-    assert progress.state is State.SAFE
-    progress.worker_ran(0.25)
-    assert progress.state is State.WARM
-    assert progress.run_ended(0.01, well=True, modules={}) == 0.25
-
-
-@pytest.mark.parametrize(("well", "known"), [(False, (State.COMPILED, 0.0)), (True, (State.SAFE, 0.5))])
-def test_a_later_comparison_knows_what_was_compiled_and_whether_the_worker_may_run_it(mark, well, known):
-    first = WarmUp(mark)
-    assert first.state is State.NEW
-    first.compiled(1.0)
-    first.run_ended(0.5, well=well, modules={})
-    later = WarmUp(mark)
-    assert (later.state, later.seconds) == known
-
-
-def test_only_a_run_that_got_through_its_warm_up_makes_it_safe(mark):
-    progress = WarmUp(mark)
-    assert progress.run_ended(None, well=True, modules={"json": "json.py"}) is None
-    assert progress.state is State.NEW
-    progress.failed()
-    progress.run_ended(0.0, well=True, modules={})
-    assert (progress.state, progress.must_compile, mark.exists()) == (State.FAILED, False, False)
-    nothing = WarmUp(mark, uses_compiler=False)
-    assert not nothing.must_compile
-    nothing.run_ended(0.5, well=True, modules={})
-    assert nothing.state is State.SAFE
-
-
-def test_a_later_comparison_imports_what_the_warm_up_of_a_black_box_imported(tmp_path, mark, monkeypatch):
-    for name in ("first_library", "second_library"):
-        (tmp_path / f"{name}.py").write_text("")
-    files = {name: str(tmp_path / f"{name}.py") for name in ("first_library", "second_library")}
-    WarmUp(mark, uses_compiler=False).run_ended(0.5, well=False, modules=files)
-    monkeypatch.syspath_prepend(tmp_path)
-    later = WarmUp(mark, uses_compiler=False)
-    assert (later.state, later.must_import, later.import_modules()) == (State.COMPILED, True, True)
-    assert files.keys() <= sys.modules.keys()
-    assert not later.must_import
-    assert later.run_ended(0.25, well=False, modules={}) > 0.25, "the first run reports the imports before it"
-    later.run_ended(0.5, well=False, modules={"json": "elsewhere.py"})
-    assert not WarmUp(mark).import_modules(), "its json is another module"
-    assert not WarmUp(mark).must_import
-
-
-def test_a_worker_imports_what_its_child_imported_and_what_children_of_earlier_comparisons_did(tmp_path):
+def test_a_worker_imports_what_a_black_box_needs_once_a_child_did_also_in_an_earlier_comparison(tmp_path):
     log, library = tmp_path / "log", tmp_path / "slow_library.py"
     library.write_text(
         "import os\nwith open(os.environ['IMPORTS_LOG'], 'a') as log:\n    print(os.getpid(), file=log)\n"
@@ -88,10 +37,10 @@ def test_a_worker_imports_what_its_child_imported_and_what_children_of_earlier_c
         _, records, _ = compared(*arguments, environment=environment)
         assert [record["status"] for record in records] == ["ok", "ok"]
         processes += [(record["info"]["worker"], record["info"]["process"]) for record in records]
-    (worker, child), (same, _), (later, _), _ = processes
+    (worker, _), (same, _), (later, _), _ = processes
     assert same == worker
-    _rehearsal, *imports = map(int, log.read_text().splitlines())
-    assert imports == [child, worker, later]
+    _child, *imports = map(int, log.read_text().splitlines())
+    assert imports == [worker, later]
 
 
 def test_faults_of_a_start_or_a_warm_up_and_what_it_sees(tmp_path):
@@ -127,12 +76,14 @@ def test_machine_code_is_compiled_before_the_first_run_and_found_by_the_next_com
         assert record["status"] == "ok", record["reason"]
         lines = dict.fromkeys((tmp_path / session).read_text().splitlines())  # a short fit is repeated in its process
         logs.append([[int(word) for word in line.split()] for line in lines])
-    (rehearsal, warm_up, run), (adopted, *later) = logs
-    assert rehearsal[2] < run[2] == 200  # a few points, in a child that is not the run's
-    assert rehearsal[:2] != run[:2] == warm_up[:2]
-    assert [line[3] for line in logs[0]] == [1, 0, 0], "it was compiled once, and not in the run's own process"
-    assert [line[0] for line in later] == [adopted[1]] * 2, "the worker has it before it forks the first run"
-    assert [line[3] for line in logs[1]] == [0, 0, 0]
+    (tried, *first), later = logs
+    assert tried[2] < 200, "a few points, in a child that is not the run's"
+    assert tried[1] != first[-1][1]
+    assert tried[3] == 1
+    for worker, few, run in (first, later):
+        assert (few[:2], run[2]) == (run[:2], 200)
+        assert few[0] == worker[1], "the worker has it before it forks the run"
+        assert [worker[3], few[3], run[3]] == [0, 0, 0], "it was compiled once"
 
 
 def test_nothing_is_prepared_that_takes_long_to_read_and_a_slow_start_is_not_called_compiling(tmp_path, monkeypatch):

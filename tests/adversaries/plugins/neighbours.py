@@ -86,7 +86,7 @@ class Victim(Neighbour):
 
 
 def stops_the_certifier(targets, scores):
-    """Stop the process twice: the host continues it once, and then hears nothing of it; the next process goes on."""
+    """Stop the process twice: the host continues it each time."""
     mark = Path(os.environ["STOPPED_MARK"])
     if not mark.exists():
         mark.touch()

@@ -1,10 +1,8 @@
-"""Hypothesis strategies: small problems of every formulation, for the property tests of a plugin.
+"""Hypothesis strategies: small problems of every formulation.
 
-``hypothesis`` is imported here and nowhere else in the package::
-
-    @given(cases(HardMargin))
-    def test_my_solver(case):
-        problem = case.problem()
+@given(cases(HardMargin))
+def test_my_solver(case):
+    problem = case.problem()
 """
 
 from __future__ import annotations
