@@ -16,9 +16,14 @@ from harness_smo.tuning import TUNING
 CONVERGED, MOVED, STALLED = 0, 1, 2
 
 
+def selection(points: Index, n: int) -> Any:
+    """Return ``points`` as an index; a slice, which copies nothing, if they are all, in order."""
+    return slice(None) if len(points) == n and (points[1:] > points[:-1]).all() else points
+
+
 def variables_of(form: DualForm, points: Index) -> Any:
-    """Return the index of the variables of ``points``; a slice, which copies nothing, if they are all."""
-    if len(points) == form.n:
+    """Return the index of the variables of ``points``; a slice if they are all, in order."""
+    if isinstance(selection(points, form.n), slice):
         return slice(None)
     return np.concatenate([points + copy * form.n for copy in range(form.copies)])
 
@@ -56,10 +61,11 @@ class ActiveSet:
     a, lower, upper, linear, group : (copies * m,); ``a`` changes
     scores : (m,) K coef at the active points; changes
     ends : for each group the largest gradient that may rise and the smallest that may fall, at the last look
-    rounds, steps, work : rounds, steps, and steps times variables plus half of the values added to scores
+    rounds, steps : of SMO
     """
 
     has_matrix: bool = False  # whether the whole kernel matrix is in memory
+    matrix: Block
 
     def __init__(
         self,
@@ -82,10 +88,8 @@ class ActiveSet:
         self.diagonal = diagonal.astype(self.kernel.dtype)
         self.previous: Index = np.empty(0, dtype=np.intp)  # the last working set
         self.scratch: Block = np.empty(0, self.kernel.dtype)
-        self.everything = np.arange(len(a))
         self.ends: list[tuple[float, float]] = []
         self.rounds = self.steps = 0
-        self.work = 0.0
         self.set_bounds(form)
 
     def set_bounds(self, form: DualForm) -> None:
@@ -142,9 +146,10 @@ class ActiveSet:
         from harness_smo.descent import RESOLUTION, WorkingSet, joint_descent, pair_descent
 
         points = chosen % self.m if self.form.copies > 1 else chosen
-        at: Any = slice(None) if points is self.everything else chosen  # views instead of copies
-        of: Any = slice(None) if points is self.everything else points
-        block, before = self._block(points), self.a[at]
+        of = selection(points, self.m)  # views instead of copies
+        at = of if points is chosen else selection(chosen, len(self.a))
+        block = self.matrix if self.has_matrix and isinstance(of, slice) else self._block(points)
+        before = self.a[at]
         a, gradient = before.copy(), self.linear[at] - self.scores[of]
         work = WorkingSet(block, self.diagonal[of], a, self.lower[at], self.upper[at], gradient)
         # below this a violation may be rounding
@@ -153,7 +158,6 @@ class ActiveSet:
         changed = np.flatnonzero(a != before)
         change = (a - before)[changed]
         self.steps += steps
-        self.work += steps * len(chosen) + 0.5 * len(changed) * self.m
         self.rounds += 1
         if len(changed):
             self.a[at] = a
@@ -239,74 +243,55 @@ class DenseActiveSet(ActiveSet):
     Attributes
     ----------
     matrix : (m, m), in the cache's memory; exists if ``has_matrix``
-    newton_steps : how often the free variables moved to their common optimum between the present bounds
     """
-
-    matrix: Block
-    newton_steps = 0
-
-    def set_bounds(self, form: DualForm) -> None:
-        super().set_bounds(form)
-        self.newton_steps = 0
 
     def compute_matrix(self) -> None:
         """Compute the kernel matrix: from now on a round makes full use of it."""
         everything = np.arange(self.m)
         self.cache.compute(everything, self.cache.reserve(everything))
-        self._begin()
-
-    def exchange(self, before: DenseActiveSet, new: Any) -> None:
-        """Take over the matrix of as many points, except for the rows and columns of the points ``new``, (m,) of bool."""
-        self.cache.reserve(np.arange(self.m))
-        rows = np.flatnonzero(new)
-        self.cache.compute(rows, rows)
-        self.cache.rows[:, rows] = self.cache.rows[rows].T
-        self.scratch = before.scratch
-        self._begin()
-
-    def _begin(self) -> None:
-        """Note that the matrix is computed."""
         self.matrix, self.has_matrix = self.cache.rows, True
-        self.expected = 0  # steps of the last round
+        self.descents = 0
         self.unpaid = 0.0  # steps times variables since the last Newton step
-        group = self.group[: self.m]
-        # the matrix itself is the block of one variable at each point, if the groups lie apart
-        self.aligned = self.form.groups < 2 or (self.form.copies == 1 and bool((np.diff(group) >= 0).all()))
+        # all variables, the first group first
+        self.in_groups = np.argsort(self.group, kind="stable") if self.form.groups == 2 else np.arange(len(self.a))
+        self.alternates = self.form.copies > 1 and self.form.groups < 2  # the matrix is the block of a variable a point
 
     def round(self, tau: float) -> int:
         """Work until no pair violates by tau, or for some milliseconds; return CONVERGED, MOVED or STALLED."""
-        pause, rounds = self.steps + max(len(self.a), TUNING.pause // len(self.a)), self.rounds
-        while True:
+        spent, rounds = 0.0, self.rounds
+        while spent < TUNING.pause:
             rise, fall = self.directions()
             if self.violation <= tau:
                 return CONVERGED
             if not self.has_matrix:
                 self.compute_matrix()
-            price = self._newton_price(rise, fall) if self.unpaid else np.inf
-            if self.unpaid >= price:
+            price = self._newton_price(rise, fall) if self.descents else np.inf
+            if self.unpaid > price:
                 self._newton(tau)
-                return MOVED
-            if self.steps >= pause:
-                return MOVED
-            chosen, cut = self._part(rise, fall)
+                spent += price
+                continue
+            chosen = self._chosen(rise, fall)
             w = len(chosen)
-            share = TUNING.part_violation * self.violation if w < len(self.a) else 0.0
-            affordable = max(w // 2, (price - self.unpaid) / w + 1.0)
-            limit = int(min(TUNING.part_steps * w, affordable)) if self.expected else w
-            steps, moved = self._descend(chosen, cut, max(0.5 * tau, share), min(limit, pause - self.steps))
-            self.expected = max(steps, 1)
+            share = TUNING.part_violation * self.violation if self.alternates else 0.0
+            limit = max(TUNING.newton_wait * w, (price - self.unpaid) / w) if self.descents else w
+            limit = 1 + int(min(limit, TUNING.pause / w))
+            cut = int(np.count_nonzero(self.group == 0)) if self.form.groups == 2 else w
+            steps, moved = self._descend(chosen, cut, max(0.5 * tau, share), limit)
+            self.descents += 1
             self.unpaid += steps * w
+            spent += steps * w
             if moved:
                 continue
-            if self.aligned and self.form.copies > 1:
-                self.aligned = False  # what violates may be both variables of a point
+            if self.alternates:
+                self.alternates = False  # what violates may be both variables of a point
                 continue
             return MOVED if self.rounds > rounds + 1 else self._try_newton(tau)
+        return MOVED
 
     def _newton_price(self, rise: Vector, fall: Vector) -> float:
         """Return what SMO may cost before a Newton step, in steps times variables."""
         free = float(np.count_nonzero((rise > -np.inf) & (fall < np.inf)))
-        cost = TUNING.newton_fixed + min(TUNING.newton_factor * free**3, TUNING.newton_conjugate * free**2)
+        cost = TUNING.newton_fixed + TUNING.newton_square * free**2 + TUNING.newton_factor * free**3
         return self.settings.newton_price * cost
 
     def _try_newton(self, tau: float) -> int:
@@ -317,40 +302,17 @@ class DenseActiveSet(ActiveSet):
         self.directions()
         return MOVED if self.violation < before else STALLED
 
-    def _part(self, rise: Vector, fall: Vector) -> tuple[Index, int]:
-        """Return the variables that are free, violate, or are near to that, and where the second group starts.
-
-        All, or with two at each point the nearer one, if that is most of them, or few steps are expected: then each step
-        over all takes less time than copying a block.
-        """
-        from harness_smo.passes import grouped
-
-        groups, copies, m, size = self.form.groups, self.form.copies, self.m, len(self.a)
-        if not self.expected and copies == 1 and groups < 2:
-            return self.everything, size
-        middle: Any = _middle(rise, fall, self.ends[0]) if groups == 1 else 0.0
-        if groups == 2:
-            members = (self.group == 0, self.group == 1)
-            middles = [_middle(rise[k], fall[k], ends) for k, ends in zip(members, self.ends, strict=True)]
-            middle = np.array(middles)[self.group]
+    def _chosen(self, rise: Vector, fall: Vector) -> Index:
+        """Return the variables of a descent: all, or of the two at each point the one nearer to a violation."""
+        if not self.alternates:
+            return self.in_groups
+        m, middle = self.m, self.form.intercept(self.form.levels(self.ends))
         distance = np.minimum(middle - rise, fall - middle)  # from the wrong side of the middle
-        count = max(TUNING.part_least, int(np.count_nonzero(distance <= TUNING.part_reach * self.violation)))
-        most = m if self.aligned else size
-        copied = not self.aligned and (copies > 1 or self.expected > 0)
-        cheap = not copied and count * count >= TUNING.part_copy * self.expected * (most - count)
-        if count < TUNING.part_share * most and not cheap:
-            chosen = nearest(distance, count)
-        elif self.aligned and copies > 1:
-            chosen = np.arange(m) + m * (distance[m:] < distance[:m])
-        else:
-            chosen = self.everything
-        return grouped(chosen, self.group, groups)
+        return np.arange(m) + m * (distance[m:] < distance[:m])
 
     def _block(self, points: Index) -> Block:
         from harness_smo.passes import pick
 
-        if points is self.everything or (len(points) == self.m and (points[1:] > points[:-1]).all()):
-            return self.matrix
         block = self._room(len(points))
         pick(self.matrix, points, block)
         return block
@@ -381,7 +343,6 @@ class DenseActiveSet(ActiveSet):
         from harness_smo import newton
 
         self.unpaid = 0.0
-        self.newton_steps += 1
         free = np.flatnonzero(self.free)
         points = free % self.m
         before: Any = self.a[free]
@@ -400,11 +361,3 @@ def nearest(distance: Vector, count: int) -> Index:
     if count >= len(distance):
         return np.arange(len(distance))
     return np.sort(np.argpartition(distance, count)[:count])
-
-
-def _middle(rise: Vector, fall: Vector, ends: tuple[float, float]) -> float:
-    """Return the mean gradient of the free variables of a group; without any, the middle of its ends."""
-    free = (rise > -np.inf) & (fall < np.inf)
-    if free.any():
-        return float(rise[free].mean())
-    return 0.5 * (ends[0] + ends[1]) if np.isfinite(ends[0] - ends[1]) else 0.0

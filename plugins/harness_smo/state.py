@@ -14,7 +14,7 @@ import numpy as np
 
 from harness import DualForm, KernelOracle, Problem, RowCache
 from harness.support.arrays import Index, Vector
-from harness_smo.active import CONVERGED, ActiveSet, DenseActiveSet, Settings, nearest, variables_of
+from harness_smo.active import CONVERGED, ActiveSet, DenseActiveSet, Settings, nearest, selection, variables_of
 from harness_smo.strategies import Bounds, Focus, Parking, Precision, Sample
 from harness_smo.tuning import TUNING
 
@@ -78,19 +78,14 @@ class State:
     # -- the start -----------------------------------------------------------------------------------
 
     def _sample(self) -> Sample | None:
-        """Set the number of points whose whole matrix pays, by a sample of them; return the sample to start at, if any."""
-        width, large, settings = self.bounds.width, self.n > TUNING.dense_points, self.settings
-        few_steps = large and self.n <= TUNING.dense_easy_points and width <= TUNING.easy_width
-        easy = few_steps and self.form.copies == 1 and settings.dense
-        if self.n <= TUNING.sample_from or not (self.bounds.wide or easy):
+        """Return the sample to start at, after which only the points near a violation have a matrix; None if none pays."""
+        if self.n <= TUNING.sample_from or not self.bounds.wide:
             return None
         sample = Sample(self.problem)
-        if self.bounds.wide and sample.sparse:
-            self.settings = settings._replace(dense_points=0)
-            return sample
-        if easy and sample.support >= TUNING.easy_support:
-            self.settings = settings._replace(dense_points=TUNING.dense_easy_points)
-        return None
+        if not sample.sparse:
+            return None
+        self.settings = self.settings._replace(dense_points=0)
+        return sample
 
     def _begin_at(self, sample: Sample) -> None:
         """Continue from the solution of a sample, with the points that it leaves nearest to a violation."""
@@ -158,32 +153,35 @@ class State:
         """Begin again at 0 between the bounds of ``form``; the cached rows stay."""
         self.form = form
         self.a[:], self.scores[:], self.drift[:] = 0.0, 0.0, 0.0
-        cache = self.active.cache
-        self._account()
-        cache.fetched = 0
-        self.active = self._make_active(self.everything, cache, dense=False)
+        old = self.active
+        self.rounds, self.steps = self.rounds + old.rounds, self.steps + old.steps
+        self.active = self._make_active(self.everything, old.cache, dense=False)
 
     # -- the active points ---------------------------------------------------------------------------
 
     def _make_all_active(self) -> ActiveSet:
-        cache = RowCache(self.kernel, self.memory)
-        dense = self.settings.dense and cache.capacity == self.n <= self.settings.dense_points
-        return self._make_active(self.everything, cache, dense=dense)
+        few = self.n <= self.settings.dense_points
+        points = self._grouped(self.everything) if few else self.everything
+        cache = self._cache(points)
+        return self._make_active(points, cache, dense=self.settings.dense and few and cache.capacity == self.n)
+
+    def _grouped(self, points: Index) -> Index:
+        """Return ``points``, the first group first: then their kernel matrix is the block of a descent."""
+        form = self.form
+        return points[np.argsort(form.group[points], kind="stable")] if form.copies == 1 < form.groups else points
+
+    def _cache(self, points: Index) -> RowCache:
+        """Return an empty cache of kernel rows between ``points``."""
+        whole = isinstance(selection(points, self.n), slice)
+        return RowCache(self.kernel if whole else self.kernel.restrict(points), self.memory)
 
     def _make_active(self, points: Index, cache: RowCache, *, dense: bool) -> ActiveSet:
-        selection: Any = slice(None) if len(points) == self.n else points
-        a, scores = self.a[variables_of(self.form, points)], self.scores[selection]
+        chosen = selection(points, self.n)
+        a, scores = self.a[variables_of(self.form, points)], self.scores[chosen]
         make = DenseActiveSet if dense else ActiveSet
-        active = make(self.form, points, a, scores, self.diagonal[selection], self.kernel, cache, self.settings)
+        active = make(self.form, points, a, scores, self.diagonal[chosen], self.kernel, cache, self.settings)
         self._mark = self.form.coef(self.a), active.scores.copy()
         return active
-
-    def _account(self) -> None:
-        """Add the counts of the active set, which is over, to those before it."""
-        active = self.active
-        self.rounds += active.rounds
-        self.fetched += active.cache.fetched
-        self.steps += active.steps
 
     def store(self) -> None:
         """Copy the variables and scores of the active points to those of all."""
@@ -200,27 +198,22 @@ class State:
         drifted = points[self.drift[points] > 0.0]
         if len(drifted):
             self.evaluate(drifted)
-        self._account()
         self.parking.wait = 0
         old, whole = self.active, len(points) == self.n
-        position = np.full(self.n, -1, dtype=np.intp)
-        position[old.points] = np.arange(old.m)
-        leaving = ~np.isin(old.points, points)
+        self.rounds, self.steps = self.rounds + old.rounds, self.steps + old.steps
+        self.fetched += old.cache.fetched
         same_rows, had_matrix = old.kernel.dtype == self.kernel.dtype, isinstance(old, DenseActiveSet)
-        exchange = same_rows and old.has_matrix and len(points) == old.m and not whole
-        if exchange:  # the new points take the places of those that leave
-            new, points = points[position[points] < 0], old.points.copy()
-            points[leaving] = new
-        elif not whole and self.form.copies == 1:  # descents want the groups apart
-            points = points[np.argsort(self.form.group[points], kind="stable")]
-        cache = RowCache(self.kernel if whole else self.kernel.restrict(points), self.memory)
+        if not whole:
+            points = self._grouped(points)
+        cache = self._cache(points)
         worth = dense or (had_matrix and same_rows) or len(points) <= TUNING.dense_points
         dense = self.settings.dense and cache.capacity == len(points) and worth
         if same_rows and len(points) <= old.m and not had_matrix and not dense:
-            cache = old.cache.moved(cache.kernel, position[points], np.flatnonzero(~leaving & old.free_points))
+            position = np.full(self.n, -1, dtype=np.intp)
+            position[old.points] = np.arange(old.m)
+            stay = np.isin(old.points, points)
+            cache = old.cache.moved(cache.kernel, position[points], np.flatnonzero(stay & old.free_points))
         self.active = self._make_active(points, cache, dense=dense)
-        if exchange and isinstance(old, DenseActiveSet) and isinstance(self.active, DenseActiveSet):
-            self.active.exchange(old, leaving)
 
     # -- parked points -------------------------------------------------------------------------------
 

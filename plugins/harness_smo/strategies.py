@@ -14,7 +14,7 @@ import numpy as np
 
 from harness import DualForm, KernelOracle, Problem, RowCache
 from harness.support.arrays import Index, Vector
-from harness_smo.active import MOVED, DenseActiveSet, Settings, nearest
+from harness_smo.active import CONVERGED, MOVED, DenseActiveSet, Settings, nearest
 from harness_smo.tuning import TUNING
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Sample:
     Attributes
     ----------
     points, active : the points, and their variables near the optimum
-    support : fraction of them that supports; infinite if SMO does not end soon, of few points with one Newton step
+    support : fraction of them that supports; infinite if a round does not end there
     sparse : whether few support, so that few kernel rows are needed, and either hardly any at a bound, so that wide bounds do
         no harm, or so few that the smallest active set has room for all
     """
@@ -49,14 +49,11 @@ class Sample:
         start = form.start.copy(), np.zeros(m), kernel.diagonal()
         active = DenseActiveSet(form, np.arange(m), *start, kernel, cache, Settings(1.0))
         rough = TUNING.sample_violation * float(np.abs(form.linear).mean())
-        few = problem.n <= TUNING.dense_points
-        newton_steps = 1 if few else 0
-        while active.round(rough) == MOVED and active.newton_steps <= newton_steps:
-            pass
-        solved = active.newton_steps <= newton_steps and active.violation <= rough
+        solved = active.round(rough) == CONVERGED
         support = int(np.count_nonzero(form.coef(active.a)))
         bounded = support - int(np.count_nonzero(active.free_points))
         self.active, self.support = active, support / m if solved else np.inf
+        few = problem.n <= TUNING.dense_points
         fits = few and self.support * problem.n <= TUNING.active_least / TUNING.active_factor
         self.sparse = self.support <= TUNING.sparse_support and (fits or bounded <= TUNING.sparse_bounded * m)
 
@@ -169,20 +166,20 @@ class Focus:
             return None
         if active.violation < TUNING.focus_violation * bounds.tolerance:
             return None
-        spent = TUNING.round_cost * active.rounds + active.work
-        free, all_had_a_turn = int(np.count_nonzero(active.free)), state.n // settings.working_set
-        least = max(TUNING.active_least, int(TUNING.active_factor * free))
-        lost = active.m == state.n and active.rounds == all_had_a_turn and active.violation > bounds.lost
-        if not lost and spent < TUNING.dense_payoff * min(least, active.m) ** 2:
+        a_round = TUNING.round_cost + TUNING.round_share * settings.working_set * active.m
+        spent = (active.rounds * a_round + active.steps * settings.working_set) / TUNING.dense_payoff
+        all_had_a_turn = active.m == state.n and active.rounds == state.n // settings.working_set
+        lost = all_had_a_turn and active.violation > bounds.lost
+        if not lost and spent < TUNING.active_least**2:
             return None
         state.store()
         slack = state.middle_slack()[active.points]
-        near = int(np.count_nonzero(slack <= 0.0))
+        near, free = int(np.count_nonzero(slack <= 0.0)), int(np.count_nonzero(active.free))
         if lost and near - free > TUNING.lost_points * state.n and (form := bounds.begin()) is not None:
             return partial(state.restart, form)
         side = int(np.sqrt(state.memory.nbytes // state.kernel.dtype.itemsize))
         count = min(side, active.m, max(TUNING.active_least, int(TUNING.active_factor * near)))
-        if count < min(active.m, TUNING.active_slack * near) or spent < TUNING.dense_payoff * count**2:
+        if count < min(active.m, TUNING.active_slack * near) or spent < count**2:
             return None
         return partial(state.activate, active.points[nearest(slack, count)], dense=True)
 
@@ -221,10 +218,10 @@ class Parking:
         active, slack = state.active, state.middle_slack()
         if active.has_matrix:  # as many as now where that will do: those farthest from a violation make way
             violating = violating[nearest(slack[violating], max(TUNING.active_least, active.m) // 2)]
-            leaving = np.ones(active.m, dtype=bool)
-            leaving[nearest(slack[active.points], max(0, active.m - len(violating)))] = False
-            if (slack[active.points[leaving]] > 0.0).all():
-                return np.union1d(active.points[~leaving], violating)
+            stay = nearest(slack[active.points], max(0, active.m - len(violating)))
+            leaving = np.delete(active.points, stay)
+            if (slack[leaving] > 0.0).all():
+                return np.union1d(active.points[stay], violating)
         if active.has_matrix or state.exact:
             return np.union1d(active.points, violating)
         slack[violating] = -np.inf

@@ -15,17 +15,16 @@ class Tuning:
 
     # -- whole kernel matrices
     dense_points: int = 2500  # points up to which the whole kernel matrix is computed at once: 1.32 / 3.1
-    dense_easy_points: int = 4000  # the same where bounds are narrow and many points support: 1.01 / 1.8
     dense_path_points: int = 5000  # the same along a path, where the matrix serves every C
-    easy_width: float = 32.0  # width of the bounds, in first bounds, up to which few steps are needed
-    easy_support: float = 0.6  # fraction of the sample that must support there, as fresh memory has page faults
 
     # -- the points nearest to a violation, with their whole kernel matrix
     round_cost: float = 1e6  # cost of a round beside its steps, in steps times variables
+    round_share: float = 0.25  # the same over its variables times the active points
     dense_payoff: float = 3.0  # cost of the rounds over its entries, from which the matrix pays: .97 / 1.4, .99 / 1.8
     active_factor: float = 2.0  # number of active points over points that are free or violate
     active_least: int = 512  # smallest number of active points
     active_slack: float = 1.1  # smallest number of active points over points that are free or violate
+
     focus_points: int = 16384  # largest number of points of such a problem: of more, too many matter
     focus_violation: float = 0.5  # violation, in the tolerance of narrowed bounds, below which none is computed
 
@@ -76,18 +75,14 @@ class Tuning:
     stall_rounds: int = 60  # rounds without halving a small violation, after which float64 is used: 1.03 / 4.4
     stall_violation: float = 0.1  # a small violation, in the tolerance of narrowed bounds
 
-    # -- parts of a whole kernel matrix: 1.02 / 1.3, .97 / 1.6
-    part_reach: float = 1.0  # distance from a violation, over the largest violation, of the variables of a part
-    part_least: int = 256  # smallest number of variables of a part: fewer take more rounds, and save nothing
-    part_share: float = 0.7  # fraction of all variables from which no part is formed
-    part_copy: float = 4.0  # cost of a value of a part's block, far from the cache, over that of a variable of a step
-    part_violation: float = 0.1  # violation that a descent in a part leaves, over that before it
-    part_steps: int = 3  # steps of such a descent at most, over its variables
+    # -- whole kernel matrices of points with two variables each
+    part_violation: float = 0.1  # violation that a descent in one variable a point leaves, over that before it
 
     # -- Newton steps over the free variables: 1.07 / 3.5
-    newton_fixed: float = 3e5  # fixed cost of a step, in steps times variables
+    newton_wait: float = 0.125  # steps of a descent at least, over its variables
+    newton_fixed: float = 1e5  # fixed cost of a step, in steps times variables
     newton_factor: float = 0.03  # cost of a factor of f variables over f^3, in the same unit
-    newton_conjugate: float = 18.0  # cost of conjugate gradients over f^2, in the same unit
+    newton_square: float = 10.0  # cost of the walk over f^2, in the same unit
 
     # -- where a run pauses and ends
     pause: int = 20_000_000  # steps times variables between two iterates: some milliseconds

@@ -100,19 +100,16 @@ def test_parked_points_do_not_violate(monkeypatch, formulation, values, dtype, s
     assert certified(problem, last).kkt_violation <= 1.001e-3 * problem.dual_form().unit
 
 
-@pytest.mark.parametrize(
-    ("seed", "n", "noise", "cost", "whole"),
-    [(5, 1200, 0.0, 1e3, False), (5, 1200, 1.0, 1e3, True), (6, 2600, 0.0, 2.0, False), (6, 2600, 3.0, 2.0, True)],
-)
-def test_the_whole_matrix_is_computed_where_many_points_matter(seed, n, noise, cost, whole):
-    rng = np.random.default_rng(seed)
+@pytest.mark.parametrize(("noise", "whole"), [(0.0, False), (1.0, True)])
+def test_the_whole_matrix_is_computed_where_many_points_matter(noise, whole):
+    n, rng = 1200, np.random.default_rng(5)
     x = rng.normal(size=(n, 2))
     y = np.where(x[:, 0] + np.sin(2.0 * x[:, 1]) + noise * rng.normal(size=n) > 0.0, 1.0, -1.0)
-    problem = build(CSVC, x, y, RBF(0.3), C=cost)
+    problem = build(CSVC, x, y, RBF(0.3), C=1e3)
     last, _ = solved(problem)
     assert certified(problem, last).kkt_violation <= 1.01e-3
-    assert n > 2000 or Sample(problem).sparse != whole
-    assert (last.info["rows_computed"] >= (800 if n < 2000 else n)) == whole
+    assert Sample(problem).sparse != whole
+    assert (last.info["rows_computed"] >= 800) == whole
 
 
 def test_scores_of_float32_are_not_gone_on_with_in_float64(monkeypatch):

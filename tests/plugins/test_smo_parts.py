@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import CSVC, DualForm, KernelOracle, Precomputed, RowCache
-from harness.problems import OneClass
+from harness.problems import NuSVC, OneClass
 from tests.plugins.common import build, matrix_of, overlapping
 from tests.plugins.naive_block import naive_directions, naive_joint, naive_pairs
 from tests.plugins.naive_face import naive_walk
@@ -167,16 +167,11 @@ def walked(own, ridge):
     f = len(own.a)
     kernel = own.kernel + ridge * np.eye(f)
     sums = own.sums[:, own.sums.any(axis=0)]
-    inverse = np.linalg.inv(kernel)
-    across = inverse @ sums
-    shares = np.linalg.inv(sums.T @ across) if sums.shape[1] else np.empty((0, 0))
-    step = inverse @ own.gradient
-    step -= across @ (shares @ (sums.T @ step))
     a = own.a.copy()
-    shared = np.ascontiguousarray((across @ shares).T), np.ascontiguousarray(across.T)
-    memory = np.empty((f, f)), np.zeros(f, bool)
-    outcome = newton.walk(inverse, np.arange(f), *shared, *memory, step, a, own.lower, own.upper)
-    return a, outcome == newton.OPTIMUM, kernel
+    inverse = np.linalg.inv(kernel)
+    columns = [np.ascontiguousarray(part) for part in (inverse @ own.gradient, (inverse @ sums).T, sums.T)]
+    optimal = newton.walk(inverse, *columns, a, own.lower, own.upper)
+    return a, optimal, kernel
 
 
 # -- the walk against its twin ---------------------------------------------------------------------------------------
@@ -199,12 +194,12 @@ def test_the_walk_is_the_twins(seed, f, q, reach):
 
 def descended_face(own):
     before = copy.deepcopy(own)
-    solved = newton.minimise(own, TAU)
+    newton.minimise(own, TAU)
     gain, gradient = gained(before, own)
     scale = np.abs(own.sums.T @ np.abs(before.a)).max(initial=1.0)
     assert own.sums.T @ own.a == pytest.approx(own.sums.T @ before.a, abs=1e-9 * scale), "sums are kept"
     assert ((own.a >= own.lower) & (own.a <= own.upper)).all()
-    return solved, gain, gradient
+    return gain, gradient
 
 
 @given(
@@ -214,51 +209,13 @@ def descended_face(own):
 @settings(max_examples=60)
 def test_after_a_descent_the_gradient_is_level(seed, f, q, kind, reach):
     own = drawn_face(seed, f, q, kind, reach=reach)
-    _, gain, gradient = descended_face(own)
+    gain, gradient = descended_face(own)
     size = float(np.abs(own.a).sum())
     assert gain >= -1e-12 * max(1.0, size)
     level = unevenness(gradient, own)
     singular = kind == "duplicates" or (kind == "wide" and q == 2)  # there rounding decides, and SMO goes on
     # what is added to the diagonal, and the rounding of the scores, in units of the gradient
     assert level <= (1.0 if kind == "wide" else 0.2) * TAU + 1e-8 * size or f <= q or singular
-
-
-# -- conjugate gradients ----------------------------------------------------------------------------------------------
-
-
-def well_conditioned(seed, f, q, reach):
-    own = drawn_face(seed, f, q, reach=reach)
-    own.kernel[np.diag_indices(f)] += 1.0
-    return own
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("q", [0, 1, 2])
-def test_conjugate_gradients_lead_where_a_factor_does(monkeypatch, dtype, q):
-    one = well_conditioned(5, 200, q, 100.0)
-    one = one._replace(kernel=one.kernel.astype(dtype))
-    other = copy.deepcopy(one)
-    _, best, _ = descended_face(one)
-    monkeypatch.setattr(newton, "_CG_VARIABLES", 0)
-    monkeypatch.setattr(newton, "_newton", None)
-    solved, near, _ = descended_face(other)
-    assert solved == 1
-    assert ((other.a > other.lower) & (other.a < other.upper)).all(), "no bound is met"
-    assert best * (1.0 - 1e-3) <= near <= best * (1.0 + 1e-9)
-
-
-@given(st.integers(0, 10_000), st.integers(3, 80), st.sampled_from([0, 1, 2]), st.sampled_from([0.03, 0.3, 3.0]))
-@settings(max_examples=40)
-def test_after_conjugate_gradients_that_meet_bounds_the_sums_are_those_before_and_the_dual_gains(seed, f, q, reach):
-    own = well_conditioned(seed, f, q, reach)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(newton, "_CG_VARIABLES", 0)
-        _, gain, _ = descended_face(own)
-    assert gain >= 0.0
-    width = own.upper - own.lower
-    for bound in (own.lower, own.upper):
-        close = (np.abs(own.a - bound) < 1e-12 * width) & (own.a != bound)
-        assert not close.any(), "one rounding error away from its bound a variable counts as free"
 
 
 # -- Block SMO over whole kernel matrices ----------------------------------------------------------------
@@ -327,13 +284,12 @@ def test_a_descent_ends_where_no_variable_violates(seed, m, copies, groups, kind
     assert violation(active) <= 1.001 * tau + noise
 
 
-@pytest.mark.parametrize(("price", "newton_steps"), [(0.0, 1), (np.inf, 0)])
-def test_a_newton_step_is_taken_once_smo_has_cost_as_much(price, newton_steps):
-    active = drawn_dense(3, 300, 1, 1, "rbf", cost=1e6, newton_price=price)
-    assert (active.round(1e-6) == MOVED) == (newton_steps == 1), "it comes back after a step"
-    assert active.newton_steps == newton_steps
-    assert (active.rounds == 1) == (newton_steps == 1)
-    assert (active.unpaid == 0.0) == (newton_steps == 1)
+@pytest.mark.parametrize(("price", "taken"), [(0.0, True), (np.inf, False)])
+def test_a_newton_step_is_taken_once_smo_has_cost_as_much(monkeypatch, price, taken):
+    active, calls = drawn_dense(3, 300, 1, 1, "rbf", cost=1e6, newton_price=price), []
+    monkeypatch.setattr(newton, "minimise", lambda face, tau: calls.append(face))
+    active.round(1e-6)
+    assert bool(calls) == taken
 
 
 @pytest.mark.parametrize(
@@ -368,24 +324,26 @@ def state_over(problem, cache_mb, dtype=np.float64):
     return State(problem, form, form.start.copy(), problem.kernel.replace(dtype=dtype), Settings(cache_mb))
 
 
-def test_the_matrix_goes_along_when_as_many_points_come_as_leave():
+def test_the_matrix_is_that_of_the_active_points():
     problem = build(CSVC, *overlapping(0, 500, d=3), C=10.0)
     state, truth = state_over(problem, 500 * 500 * 4 / 2**20, np.float32), matrix_of(problem)
-    state.active.compute_matrix()
-    rng, counter = np.random.default_rng(1), problem.kernel.counter
+    rng = np.random.default_rng(1)
     for size in (300, 299, 40, 180, 470, 469, 469, 2, 260, 260):  # shrinks, grows, both at once, and neither
-        before, counted = state.active.points, counter.evaluations
         points = np.sort(rng.choice(500, size, replace=False))
         state.activate(points)
         assert isinstance(state.active, DenseActiveSet)
-        assert state.active.has_matrix == (size == len(before))
-        if not state.active.has_matrix:
-            state.active.compute_matrix()
-        assert (state.active.matrix.dtype, sorted(state.active.points.tolist())) == (np.float32, points.tolist())
-        matrix = truth[np.ix_(state.active.points, state.active.points)]
-        np.testing.assert_allclose(state.active.matrix, matrix, rtol=0, atol=1e-5)
-        stay = len(np.intersect1d(before, points)) if size == len(before) else 0
-        assert counter.evaluations - counted <= size**2 - stay**2, "what was there is not computed again"
+        state.active.compute_matrix()
+        assert (state.active.matrix.dtype, state.active.points.tolist()) == (np.float32, points.tolist())
+        np.testing.assert_allclose(state.active.matrix, truth[np.ix_(points, points)], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("m", [1, 30])
+def test_two_groups_lie_apart_in_a_matrix_of_all_points(m):
+    x, y = overlapping(0, 2 * m)
+    state = state_over(build(NuSVC, x, y, nu=0.5), 10.0)
+    state.active.compute_matrix()
+    assert (np.diff(state.active.group) >= 0).all()
+    assert (np.diff(state.active.in_groups) == 1).all(), "the matrix is their block"
 
 
 def test_how_far_w_moves_is_no_less_than_it_does_where_float32_rows_are_the_same():
