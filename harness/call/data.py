@@ -156,7 +156,9 @@ def _as_text(values: Sequence[Any], what: str) -> list[str]:
 def _check_rows(x: Any, y: Any, labels: np.ndarray[Any, Any], points_name: str, labels_name: str) -> None:
     """Refuse a label too many or too few, and labels whose index has the rows of a frame in another order."""
     if x.shape[0] != len(labels):
-        raise DataError(f"{points_name} has {x.shape[0]} rows, {labels_name} has {len(labels)} labels; give one a row.")
+        raise DataError(
+            f"{points_name} has {x.shape[0]} rows, {labels_name} has {len(labels)} labels; give one label for each row."
+        )
     index: Any = getattr(y, "index", None)
     if not _is_frame(x) or not hasattr(index, "equals") or index.equals(x.index):
         return

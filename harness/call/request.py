@@ -144,7 +144,9 @@ def _study(sources: Iterable[StudyFile], registry: Registry, wrong: Mistakes, op
     if study.executor:
         wrong.collect("executor", executors.select_executor, study.executor, registry)
         if study.jobs > 1:
-            wrong.add("jobs", UsageError("it is for this machine alone; with --executor the nodes have slots."))
+            wrong.add(
+                "jobs", UsageError("it is for runs on this machine; with --executor the slots of the nodes decide.")
+            )
     if "path" in given or "path" not in wrong.where:
         wrong.collect("", check_path, study, registry)
     wrong.refuse()
@@ -275,9 +277,9 @@ def _uncertifiable(runs: Sequence[RunSpec], registry: Registry) -> Iterable[str]
         formulation = registry.formulations[run.formulation]
         of = no_gap(form, formulation, linear=issubclass(registry.kernel_class(run.kernel), Linear))
         if of and not lacks_dual(run, registry):
-            sentences[f"{run.solver} cannot reach the target: no gap can be certified of {of}; its rows are missed"] = (
-                None
-            )
+            sentences[
+                f"{run.solver} cannot reach the target: no gap can be certified of {of}; its rows end as missed"
+            ] = None
         elif of and run.formulation not in duals:
             able = " or ".join(solvers_with_dual(formulation, registry)) or "a solver with a dual"
             only = f"{run.solver} reaches the target only with the dual of another run of the same problem"

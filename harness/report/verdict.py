@@ -247,7 +247,9 @@ def _winner(units: Sequence[Group], strays: Sequence[Row], of: str) -> tuple[str
     return _take(times, of, f"{times.clock}s", f"as fast as {{}} in {times.clock}", after, single=single)
 
 
-def _take(comparison: Comparison, of: str, what: str, than: str, after: str, *, single: bool) -> tuple[str, bool]:
+def _take(
+    comparison: Comparison, of: str, what: str, than: str, after: str, *, single: bool = False, is_advice: bool = True
+) -> tuple[str, bool]:
     """Return the sentence that names the best by one figure, and whether it may change with more runs."""
     less = comparison.measures[0].best == "low"
     first, *others = sorted(comparison.middle, key=lambda name: comparison.middle[name], reverse=not less)
@@ -262,13 +264,14 @@ def _take(comparison: Comparison, of: str, what: str, than: str, after: str, *, 
             ends = (figures.percent(comparison.middle[name]) for name in (first, behind[0]))
             better = f"{than.format(behind[0])} ({' % against '.join(ends)} %)"
     if not level:
-        return f"Take {first}{of}: {better} {after}.", False
+        return f"{f'Take {first}{of}:' if is_advice else f'{first} is'} {better} {after}.", False
     end = " from the least" if less else " from the best"
     why = f"their {what} could not be distinguished{end * (len(level) > 1)}"
     ahead = "ahead" if less else "more accurate"
     why = f"which of them is {ahead} depends on the {_kind(comparison.places)}" if split else why
     also = f" {first} is {better}." if behind else ""
-    return f"Take {_names([first, *level])}{of}: {why} {after}.{also}", single and not split
+    best = f"Take {_names([first, *level])}{of}" if is_advice else _names([first, *level], "and")
+    return f"{best}: {why} {after}.{also}", single and not split
 
 
 def _budget(units: Sequence[Group], of: str) -> tuple[str, bool]:
@@ -288,7 +291,7 @@ def _budget(units: Sequence[Group], of: str) -> tuple[str, bool]:
     every = [(Comparison.of(measure, places, able), what, than) for measure, what, than in _AT_EQUAL_BUDGETS]
     # of the figures that most solvers have, the first one
     most, what, than = max(every, key=lambda each: len(each[0].middle))
-    return _take(most, of, what, than, after, single=False) if len(most.middle) > 1 else ("", False)
+    return _take(most, of, what, than, after) if len(most.middle) > 1 else ("", False)
 
 
 def _accuracies(groups: Sequence[Group]) -> list[str]:
@@ -298,7 +301,7 @@ def _accuracies(groups: Sequence[Group]) -> list[str]:
     if len(scores.middle) < 2:
         return []
     where = f"on {_where(places, [row for place in places for row in place.rows.values()])}"
-    return [_take(scores, "", "test accuracies", "more accurate than {}", where, single=False)[0]]
+    return [_take(scores, "", "test accuracies", "more accurate than {}", where, is_advice=False)[0]]
 
 
 def _across_formulations(groups: Sequence[Group]) -> list[str]:
