@@ -332,7 +332,7 @@ def solver_table(registry: Registry) -> str:
     for name, cls in registry.things("solver").items():
         text = " ".join((cls.__doc__ or "").split())
         use, paper = (
-            re.search(r"(?:Use|Take) it (.+?)\.(?: |$)", text),
+            re.search(r"Use it (.+?)\.(?: |$)", text),
             re.search(r"Paper: (.+? \d{4})\.|No paper", text),
         )
         when = line(described(f"'Use it ...' of solver {name}", use and use[1]))

@@ -129,7 +129,7 @@ class HullDescent(HullSolver):
 class FrankWolfe(HullDescent):
     """Algorithm 1 of Kumar & Yildirim: Frank-Wolfe with away steps, linearly convergent.
 
-    Take it for squared-hinge and hull problems where a small core set and few kernel values matter. Paper: Kumar
+    Use it for squared-hinge and hull problems where a small core set and few kernel values matter. Paper: Kumar
     and Yildirim 2009.
     """
 
@@ -143,7 +143,7 @@ class FrankWolfe(HullDescent):
 class Gilbert(HullDescent):
     """Gilbert's algorithm: Frank-Wolfe without away steps; epsilon is epsilon_+ alone, which falls like 1 / k.
 
-    Take it as the baseline of Frank-Wolfe: ``fw`` converges faster. Paper: Gilbert 1966.
+    Use it as the baseline of Frank-Wolfe: ``fw`` converges faster. Paper: Gilbert 1966.
     """
 
     name = "gilbert"
@@ -157,7 +157,7 @@ class Gilbert(HullDescent):
 class PairwiseFrankWolfe(HullDescent):
     """Pairwise Frank-Wolfe (Lacoste-Julien & Jaggi 2015): weight moves from the farthest vertex to the nearest.
 
-    Take it to compare rules of the step with ``fw``. Paper: Lacoste-Julien and Jaggi 2015.
+    Use it to compare rules of the step with ``fw``. Paper: Lacoste-Julien and Jaggi 2015.
     """
 
     name = "fw-pairwise"
@@ -169,7 +169,7 @@ class PairwiseFrankWolfe(HullDescent):
 class MDM(HullDescent):
     """Mitchell, Dem'yanov & Malozemov (1974): a pairwise step in one class, that with the larger violation.
 
-    Take it to compare rules of the step with ``fw``. Paper: Mitchell, Dem'yanov and Malozemov 1974.
+    Use it to compare rules of the step with ``fw``. Paper: Mitchell, Dem'yanov and Malozemov 1974.
 
     In polytope-distance, which has one hull, it is fw-pairwise.
     """
@@ -182,7 +182,7 @@ class MDM(HullDescent):
 class NearestPoint(HullDescent):
     """Keerthi, Shevade, Bhattacharyya & Murthy (2000): Gilbert's segment and MDM's move at once, over a triangle.
 
-    Take it to compare rules of the step with ``fw``. Paper: Keerthi, Shevade, Bhattacharyya and Murthy 2000.
+    Use it to compare rules of the step with ``fw``. Paper: Keerthi, Shevade, Bhattacharyya and Murthy 2000.
 
     With caps (reduced-hull), where the segment leaves the hull, the moves of both classes at once.
     """
@@ -195,7 +195,7 @@ class NearestPoint(HullDescent):
 class FullyCorrective(HullSolver):
     """Frank-Wolfe with the exact optimum over the core set after each round (Clarkson 2010).
 
-    Take it where the core set is small: each round solves it exactly. Paper: Clarkson 2010.
+    Use it where the core set is small: each round solves it exactly. Paper: Clarkson 2010.
     """
 
     name = "fw-fully-corrective"
@@ -219,7 +219,7 @@ class FullyCorrective(HullSolver):
 class CoreVectorMachine(Solver):
     """Core vector machine (Tsang, Kwok, Cheung 2005) for the SVM with a free bias.
 
-    Take it to compare with core vector machines. Paper: Tsang, Kwok and Cheung 2005.
+    Use it to compare with core vector machines. Paper: Tsang, Kwok and Cheung 2005.
     """
 
     name = "cvm"
@@ -247,7 +247,7 @@ class CoreVectorMachine(Solver):
 class NewtonFrankWolfe(HullSolver):
     """Fully corrective Frank-Wolfe on w for l2-svc: all violating points at once, Newton's method on w.
 
-    Take it for l2-svc with the linear kernel or few features. Paper: Keerthi and DeCoste 2005.
+    Use it for l2-svc with the linear kernel or few features. Paper: Keerthi and DeCoste 2005.
 
     At its best with the linear kernel, and with those whose points nearly lie in a space of some hundred dimensions (rbf
     with a small gamma or on few features): elsewhere a round solves a system of as many unknowns as there are violators.

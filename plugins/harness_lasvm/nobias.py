@@ -174,7 +174,7 @@ class _NoBias(Solver):
 class FullSVM(_NoBias):
     """LASVM-G without CLEAN: every example stays in the expansion.
 
-    Take it as the baseline of ``lasvm-g``. Paper: Ertekin, Bottou and Giles 2011.
+    Use it as the baseline of ``lasvm-g``. Paper: Ertekin, Bottou and Giles 2011.
 
     A step is one PROCESS or REPROCESS, those that bail out included. ``info``: gap (over S, in units of the
     objective), gap_target (of the last example), members (|S|), support (members with alpha != 0), epoch,
@@ -203,7 +203,7 @@ class _Cleaned(_NoBias):
 class LASVMG(_Cleaned):
     """Online, the number of REPROCESS steps set by the duality gap; converges to the SVM without a bias.
 
-    Take it for online training without a bias. Paper: Ertekin, Bottou and Giles 2011.
+    Use it for online training without a bias. Paper: Ertekin, Bottou and Giles 2011.
 
     Steps and ``info`` are those of full-svm.
     """
@@ -217,7 +217,7 @@ class LASVMG(_Cleaned):
 class LASVMNC(_Cleaned):
     """LASVM-G with the ramp loss: an example that arrives with y f < s gets beta = C for as long as it is a member.
 
-    Take it for online training where labels are wrong. Paper: Ertekin, Bottou and Giles 2011.
+    Use it for online training where labels are wrong. Paper: Ertekin, Bottou and Giles 2011.
 
     Steps and ``info`` are those of full-svm, and ``info`` has reversed: the examples that got beta = C so far. As
     beta is not renewed while an example is a member, the model need not be a stationary point of ramp-svc.
@@ -232,7 +232,7 @@ class LASVMNC(_Cleaned):
 class LASVMI(_Cleaned):
     """LASVM-G that skips an example which arrives off the ramp: y f > 1 or y f < s.
 
-    Take it as the simpler alternative to ``lasvm-nc``. Paper: Ertekin, Bottou and Giles 2011.
+    Use it as the simpler alternative to ``lasvm-nc``. Paper: Ertekin, Bottou and Giles 2011.
 
     Steps and ``info`` are those of full-svm, and ``info`` has skipped: the examples ignored so far. The steps are
     those of the hinge loss over the examples taken.

@@ -51,7 +51,7 @@ from harness_lasvm.options import LASVMOptions
 class LASVM(LASVMOptions):
     """Online LASVM: a number of epochs over random or selected examples, then the finishing step.
 
-    Take it for an accurate model after one pass, where no small certified gap is needed. Paper: Bordes, Ertekin,
+    Use it for an accurate model after one pass, where no small certified gap is needed. Paper: Bordes, Ertekin,
     Weston and Bottou 2005.
 
     A step is one PROCESS or REPROCESS, those that bail out included. ``info`` has delta (of the most violating

@@ -37,7 +37,7 @@ _FEW = 16  # variables of a working set in a warm-up
 class SMOBlock(Solver):
     """SMO over whole kernel matrices or working sets of hundreds of variables, and Newton steps: the fast solver.
 
-    Take it when you want the optimum. Paper: Joachims 1999.
+    Use it when you want the optimum. Paper: Joachims 1999.
     """
 
     name = "smo-block"

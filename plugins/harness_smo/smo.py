@@ -43,7 +43,7 @@ _ROUNDING = 1e-14  # |w|^2 over the largest k(x, x) at which rounding hides the 
 class SMO(Solver):
     """Sequential minimal optimisation for every formulation with a dual form; one variable at a time without a bias.
 
-    Take it as plain SMO to compare with; ``smo-block`` solves the same faster. Paper: Fan, Chen and Lin 2005.
+    Use it as plain SMO to compare with; ``smo-block`` solves the same faster. Paper: Fan, Chen and Lin 2005.
 
     tau counts in units of f(x) at the margin (c-svc), of y (eps-svr), and for one-class in the coefficients' cap times f:
     LIBSVM's scale. For hulls it is a relative gap. No fixed tau stands for one elsewhere, as the bound is
