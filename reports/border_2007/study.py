@@ -15,7 +15,7 @@ import pandas as pd
 from scipy import stats
 
 from harness import Status
-from reports.kit.estimates import Estimate, differences, exact, known, mean_of, ratios, share
+from reports.kit.estimates import Estimate, differences, exact, mean_of, ratios, share, within
 from reports.kit.page import beside
 from reports.kit.pictures import lines, plt
 from reports.kit.results import Results
@@ -312,7 +312,7 @@ def aubc(results: Results) -> pd.DataFrame:
         found[name, NAMES[solver]] = {
             "draws": len(each), "AUBC": f"{each['aubc'].mean():.4f}", "published": f"{first['mean']:.4f} ± {first['sd']:.4f}",
             "minus random's, same draws": text(differences(here, solver, PAIRS.get(solver, ""), "aubc", form="+.4f")),
-            "minus the published trial's": text(known([mean_of("", each["aubc"] - each["trial"], "+.5f")])),
+            "minus the published trial's": text(within([mean_of("", each["aubc"] - each["trial"], "+.5f")])),
             "CPU s": each["cpu"].median(), "CPU, scikit-learn / this": text(ratios(here, PEER, solver, "cpu")),
         }  # fmt: skip
     return pd.DataFrame(list(found.values()), pd.MultiIndex.from_tuples(list(found), names=["set", "strategy"]))
@@ -322,7 +322,7 @@ def near(results: Results) -> list[tuple[str, str, Estimate]]:
     """Return set, strategy, and our AUBC minus the published mean, at most a standard deviation of the published trials."""
     found = []
     for (name, solver, sd), each in grouped(areas(results), ["set", "solver", "sd"], sort=False):
-        one = known([mean_of(f"{name}, {NAMES[solver]}", each["aubc"] - each["mean"], "+.4f")])[0]
+        one = within([mean_of(f"{name}, {NAMES[solver]}", each["aubc"] - each["mean"], "+.4f")])[0]
         found.append((name, NAMES[solver], one.at_least(-sd).at_most(sd)))
     return found
 
@@ -366,43 +366,37 @@ def claims(results: Results) -> list[Claim]:
     def points(frame: pd.DataFrame, first: str, second: str, metric: str) -> list[Estimate]:
         return differences(frame, first, second, f"metrics.{metric}", 100.0)
 
-    def least(estimates: Any, limit: float, aspect: str = "") -> list[Estimate]:
-        return known(estimates, lambda one: one.at_least(limit), aspect)
-
-    def most_(estimates: Any, limit: float, aspect: str = "") -> list[Estimate]:
-        return known(estimates, lambda one: one.at_most(limit), aspect)
-
     return [
         Claim("The best of 59 random points serves as well as the best of all and is at least 4 times faster (Figure 2).",
             "full search takes at least 4 times as long (the paper's), PRBEP of the small pool is at most a point less (ours)",
-            [*least(ratios(search, FULL, AL, "cpu"), 4.0, "CPU time, full search / small pool"),
-             *least(points(search, AL, FULL, "prbep"), -1.0, "PRBEP, points")], "the paper's and ours"),
+            [*within(ratios(search, FULL, AL, "cpu"), least=4.0, aspect="CPU time, full search / small pool"),
+             *within(points(search, AL, FULL, "prbep"), least=-1.0, aspect="PRBEP, points")], "the paper's and ours"),
         Claim("Stopped early, AL predicts as well as Batch, which has all labels, or better (Table 1).",
-            "g-means minus Batch's in points, paired by draw, at least -1", least(points(runs, AL, "batch", "g-means"), -1.0)),
+            "g-means minus Batch's in points, paired by draw, at least -1", within(points(runs, AL, "batch", "g-means"), least=-1.0)),
         Claim("A small part of the labels is enough (Table 1).", "percent of the labels, at most 50",
-            most_((mean_of(str(name), one["data_efficiency"], ".1f") for name, one in stopped), 50.0)),
+            within((mean_of(str(name), one["data_efficiency"], ".1f") for name, one in stopped), most=50.0)),
         Claim("The support vectors are much less imbalanced than the data (Table 1).",
             "SV- / SV+ at the early stop over the negatives for each positive of the data, at most 0.5",
-            most_((mean_of(str(name), one["sv_ratio"] / data[name], ".2f") for name, one in stopped), 0.5)),
+            within((mean_of(str(name), one["sv_ratio"] / data[name], ".2f") for name, one in stopped), most=0.5)),
         Claim("AL reaches the final SV- / SV+ with 2,000 of 7,770 labels (Figure 8).", "SV- / SV+ there over the final, at most 1.1",
-            most_((mean_of(name, [one for key, one in settled if key == name], ".2f") for name in FIGURE8), 1.1)),
+            within((mean_of(name, [one for key, one in settled if key == name], ".2f") for name in FIGURE8), most=1.1)),
         Claim("AL takes less time than SMOTE (Table 3).", "CPU time of AL to its early stop over SMOTE's, in turns, at most 1",
-            most_(ratios(runs, AL, "smote", "cpu"), 1.0), "the paper's"),
+            within(ratios(runs, AL, "smote", "cpu"), most=1.0), "the paper's"),
         Claim("AL computes fewer kernel values than SMOTE.", "kernel values to its early stop over SMOTE's at most 1",
-            most_(ratios(runs, AL, "smote", "kernel_evaluations"), 1.0)),
+            within(ratios(runs, AL, "smote", "kernel_evaluations"), most=1.0)),
         Claim("AL has the best PRBEP of five methods (Table 4).", f"none has {TIED} points more on 12 of 18 sets, or a larger share",
-            least([wins], 12 / 18), "the paper's"),
+            within([wins], least=12 / 18), "the paper's"),
         Claim("AL has significantly more PRBEP than undersampling (section 6).", "Wilcoxon's signed ranks over sets: p at most 0.01",
             [exact(f"p over {len(ours)} sets", p if gap.mean() > 0 else 1.0, ".4f").at_most(0.01)], "the paper's"),
         Claim("As positives become fewer, AL has more g-means than random sampling with as many labels (Figure 5).",
             "at the labels of AL's mean early stop, difference in points, paired by draw, above 0",
-            least(differences(waves, SMALL, RANDOM, "value"), 0.0), "the paper's"),
+            within(differences(waves, SMALL, RANDOM, "value"), least=0.0), "the paper's"),
         Claim("Stopped early, AL has more PRBEP than random sampling with all labels (Figure 6).",
-            "difference in points, paired by draw, above 0", least(points(adult, AL, RANDOM, "prbep"), 0.0), "the paper's"),
+            "difference in points, paired by draw, above 0", within(points(adult, AL, RANDOM, "prbep"), least=0.0), "the paper's"),
         Claim("The ROC curve of AL is as good as that of all labels, and above that of as many random ones (Figure 7).",
             "the area in points, at least that of all labels less 0.5 (ours), and above that of as many random ones (the paper's)",
-            [*least(points(roc, AL, RANDOM, "roc-auc"), -0.5, "all labels"),
-             *least(points(roc, AL, FEWER, "roc-auc"), 0.0, "as many random ones")], "the paper's and ours"),
+            [*within(points(roc, AL, RANDOM, "roc-auc"), least=-0.5, aspect="all labels"),
+             *within(points(roc, AL, FEWER, "roc-auc"), least=0.0, aspect="as many random ones")], "the paper's and ours"),
         Claim("Uncertainty sampling has more AUBC than random sampling on all sets but Banana (Lu, Li, Lin 2023).",
             "LASVM steps, full search minus random on the same draws: of the published sign",
             [one.at_least(0.0) if sign[one.name, "uncertainty"] > sign[one.name, "uniform"] else one.at_most(0.0)
@@ -411,8 +405,8 @@ def claims(results: Results) -> list[Claim]:
             "our mean is within a standard deviation of their trials", [one for name, _, one in near(results) if name != "Ringnorm"]),
         Claim("A LASVM step and the best of 50 are 95 times faster than training anew, searching all (LASVM paper, Figure 16).",
             "Reuters, 500 labels: at least 95 times, as 917 s over 9.6 s (the paper's); at most 0.5 points of error more (ours)",
-            [*least(ratios(sixteen[sixteen["set"] == "reuters"], anew, some, "cpu"), 95.0, "CPU time"),
-             *most_(differences(sixteen, some, anew, "error"), 0.5, "error, points")], "the paper's and ours"),
+            [*within(ratios(sixteen[sixteen["set"] == "reuters"], anew, some, "cpu"), least=95.0, aspect="CPU time"),
+             *within(differences(sixteen, some, anew, "error"), most=0.5, aspect="error, points")], "the paper's and ours"),
     ]  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from harness_fw import core_set_bound, iteration_bound
 
-from reports.kit.estimates import Estimate, exact, geometric, known
+from reports.kit.estimates import Estimate, exact, geometric, within
 from reports.kit.pictures import COLOURS, lines
 from reports.kit.results import Results
 from reports.kit.rows import grouped, pivoted
@@ -129,7 +129,7 @@ def levels(results: Results, figure: str = "ladder") -> pd.DataFrame:
 
 def geometry(results: Results) -> pd.DataFrame:
     """The problems: delta (19) over Psi* (zeta), Gaertner and Jaggi's measure sigma, the margin; Psi* of the best certified run"""
-    runs = results.finished(results.every, "ladder")
+    runs = results.runs("ladder", status=None)
     runs = runs[(runs.get("info.delta", 0.0) > 0.0) & (runs["primal"] > 0.0)].dropna(subset=["relative_gap"])
     if runs.empty:
         return pd.DataFrame()
@@ -277,7 +277,7 @@ def peers(results: Results) -> pd.DataFrame:
 
 def large(results: Results) -> pd.DataFrame:
     """Many points of a checkerboard, to epsilon = 1e-3"""
-    runs = results.finished(results.every, "large")
+    runs = results.runs("large", status=None)
     grouped(runs, ["set", "solver"], over=())
     names = {"set": "set", "solver": "solver", "status": "status", "cpu": "CPU s", "support_vectors": "core set",
              "relative_gap": "gap", "kernel_evaluations": "kernel values", "peak_memory": "MB"}  # fmt: skip
@@ -307,12 +307,10 @@ def claims(results: Results) -> list[Claim]:
     rated = {name for name, hulls in PROBLEMS.items() if hulls.rates}
     fits = linear_fits(found)
 
-    def of(
-        values: pd.Series, solvers: Sequence[str], limit: float, aspect: str = "", least: bool = False
-    ) -> list[Estimate]:
-        own = [exact(f"{name}, {solver}" if len(solvers) > 1 else str(name), value)
-               for (name, solver), value in values.items() if name in rated and solver in solvers]  # fmt: skip
-        return known(own, lambda each: each.at_least(limit) if least else each.at_most(limit), aspect)
+    def of(values: pd.Series, solvers: Sequence[str], **criterion: Any) -> list[Estimate]:
+        chosen = [exact(f"{name}, {solver}" if len(solvers) > 1 else str(name), value)
+                  for (name, solver), value in values.items() if name in rated and solver in solvers]  # fmt: skip
+        return within(chosen, **criterion)
 
     moderate_ = found[
         (found["solver"] == "fw")
@@ -331,16 +329,17 @@ def claims(results: Results) -> list[Claim]:
             "Away steps make Frank-Wolfe converge linearly; without them it does not (Theorem 3.4).",
             "the last factor of ten of the accuracy takes at most twice the iterations, of gilbert more than twice; iterations over "
             "log(1 / epsilon) are nearer to a line than to a parabola: residuals of the linear fit over the other's at most 1",
-            [*of(factors, ["fw"], LINEAR, "last factor of ten"), *of(fits, ["fw"], 1.0, "residuals"),
-             *of(factors, ["gilbert"], LINEAR, "gilbert", least=True)],
+            [*of(factors, ["fw"], most=LINEAR, aspect="last factor of ten"), *of(fits, ["fw"], most=1.0, aspect="residuals"),
+             *of(factors, ["gilbert"], least=LINEAR, aspect="gilbert")],
         ),
         Claim(
             "Pairwise steps and the rules of MDM and of the nearest point do as well, of which the paper proves nothing.", "the same",
-            [*of(factors, LINEAR_RATE[1:], LINEAR, "last factor of ten"), *of(fits, LINEAR_RATE[1:], 1.0, "residuals")],
+            [*of(factors, LINEAR_RATE[1:], most=LINEAR, aspect="last factor of ten"),
+             *of(fits, LINEAR_RATE[1:], most=1.0, aspect="residuals")],
         ),
         Claim(
             "Iterations are at most those of Theorem 3.1.", "iterations of fw over (29) at most 1",
-            [each.at_most(1.0) for each in iteration], "the paper's",
+            within(iteration, most=1.0), "the paper's",
         ),
         Claim(
             "A core set keeps a margin of 1 - epsilon (Theorem 3.3).", "loss over epsilon at most 1",
@@ -371,13 +370,12 @@ def _fastest(results: Results, peer: str, *, sparse: bool = False) -> list[Estim
         theirs = own[own["solver"] == peer].groupby(["session", "seed"])["cpu"].min()
         ours = own[own["solver"].isin(SOLVERS)]
         if ours.empty:
-            found.append(exact(f"{name}, no solver of a paper reaches the gap", np.inf).at_most(1.0))
+            found.append(exact(f"{name}, no solver of a paper reaches the gap", np.inf))
             continue
         best = ours.groupby("solver")["cpu"].median().idxmin()
         pair = (ours[ours["solver"] == best].groupby(["session", "seed"])["cpu"].min() / theirs).dropna()
-        ratio = geometric(f"{name}, {best}", pair, timed=True)
-        found.append(None if ratio is None else ratio.at_most(1.0))
-    return known(found)
+        found.append(geometric(f"{name}, {best}", pair, timed=True))
+    return within(found, most=1.0)
 
 
 def numbers(results: Results) -> Mapping[str, Any]:

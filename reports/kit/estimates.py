@@ -21,9 +21,8 @@ degenerate that one of its aspects has.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -41,29 +40,12 @@ AS_ACCURATE = 0.05  # more errors that still count as the same accuracy, as a sh
 _LISTED = 9  # estimates of one kind that are listed one by one; of more the least and the largest are
 
 
-class Interval(Protocol):
-    """The interval of an estimate."""
-
-    def ends(self, confidence: float) -> tuple[float, float]:
-        """Return the low and the high end at a confidence level in (0, 1)."""
-
-
-@dataclass(frozen=True)
-class Exact:
-    """A value that nothing random entered."""
-
-    value: float
-
-    def ends(self, confidence: float) -> tuple[float, float]:
-        return self.value, self.value
-
-
 @dataclass(frozen=True)
 class Student:
     """Student's interval of a mean.
 
     error : standard error of the mean; NaN of one value
-    most : largest half width that is known beforehand; infinite: none is
+    most : largest half width that is known beforehand; infinite: none is; 0: nothing random entered
     is_log : the values are logarithms, and the ends are those of their exponentials
     """
 
@@ -74,6 +56,7 @@ class Student:
     is_log: bool = False
 
     def ends(self, confidence: float) -> tuple[float, float]:
+        """Return the low and the high end at a confidence level in (0, 1)."""
         half = float(stats.t.ppf(0.5 + confidence / 2, self.n - 1)) * self.error if self.n > 1 else math.inf
         half = min(half, self.most)
         ends = self.mean - half, self.mean + half
@@ -88,8 +71,9 @@ class Binomial:
     tries: int
 
     def ends(self, confidence: float) -> tuple[float, float]:
-        found = stats.binomtest(self.hits, self.tries).proportion_ci(confidence)
-        return float(found.low), float(found.high)
+        """Return the low and the high end at a confidence level in (0, 1)."""
+        interval = stats.binomtest(self.hits, self.tries).proportion_ci(confidence)
+        return float(interval.low), float(interval.high)
 
 
 @dataclass(frozen=True)
@@ -105,7 +89,7 @@ class Estimate:
 
     name: str
     value: float
-    interval: Interval
+    interval: Student | Binomial
     runs: int
     form: str = ".3g"
     least: float = -math.inf
@@ -184,7 +168,7 @@ def share(name: str, hits: int, tries: int) -> Estimate | None:
 
 def exact(name: str, value: float, form: str = ".3g") -> Estimate:
     """Return a figure that nothing random entered."""
-    return Estimate(name, value, Exact(value), 0, form)
+    return Estimate(name, value, Student(value, math.nan, 1, most=0.0), 0, form)
 
 
 def pairs(runs: pd.DataFrame, first: str, second: str, quantity: str) -> pd.DataFrame:
@@ -205,19 +189,24 @@ def differences(
     runs: pd.DataFrame, first: str, second: str, quantity: str, scale: float = 1.0, form: str = "+.2f"
 ) -> list[Estimate]:
     """Return, for each set, how much more of a quantity the first solver has, the mean over the pairs."""
-    found = pairs(runs, first, second, quantity)
-    return known(
-        mean_of(str(name), scale * (own[f"{quantity}_x"] - own[f"{quantity}_y"]), form)
-        for name, own in found.groupby("set", sort=False)
+    by_set = pairs(runs, first, second, quantity).groupby("set", sort=False)
+    return within(
+        mean_of(str(name), scale * (paired[f"{quantity}_x"] - paired[f"{quantity}_y"]), form) for name, paired in by_set
     )
+
+
+def errors(runs: pd.DataFrame, first: str, second: str) -> list[Estimate]:
+    """Return, for each set, how many points of test error the first solver has more; criterion: it is as accurate."""
+    level = grouped(runs[runs["solver"] == second], "set")["error"].mean()
+    return [each.as_accurate(level[each.name]) for each in differences(runs, first, second, "error")]
 
 
 def ratios(runs: pd.DataFrame, first: str, second: str, quantity: str) -> list[Estimate]:
     """Return, for each set, how many times as much of a quantity the first solver has, the geometric mean over the pairs."""
-    found = pairs(runs, first, second, quantity)
-    return known(
-        geometric(str(name), own[f"{quantity}_x"] / own[f"{quantity}_y"], timed=quantity in CLOCKS)
-        for name, own in found.groupby("set", sort=False)
+    by_set = pairs(runs, first, second, quantity).groupby("set", sort=False)
+    return within(
+        geometric(str(name), paired[f"{quantity}_x"] / paired[f"{quantity}_y"], timed=quantity in CLOCKS)
+        for name, paired in by_set
     )
 
 
@@ -231,11 +220,15 @@ def unless_degenerate(estimates: Iterable[Estimate], runs: pd.DataFrame, sampler
     return [each if each.name in set(own["set"]) else replace(each, degenerate="took all points") for each in estimates]
 
 
-def known(
-    found: Iterable[Estimate | None], criterion: Callable[[Estimate], Estimate] = lambda each: each, aspect: str = ""
+def within(
+    estimates: Iterable[Estimate | None], *, least: float = -math.inf, most: float = math.inf, aspect: str = ""
 ) -> list[Estimate]:
-    """Return the estimates that there are, each with its criterion; ``aspect`` : of the claim."""
-    return [replace(criterion(each), aspect=aspect or each.aspect) for each in found if each is not None]
+    """Return the estimates that are not None with the criterion that each is in [least, most]; ``aspect`` : of the claim."""
+    return [
+        replace(each, least=max(each.least, least), most=min(each.most, most), aspect=aspect or each.aspect)
+        for each in estimates
+        if each is not None
+    ]
 
 
 def verdict(estimates: Sequence[Estimate], sets: int = 0) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 import pandas as pd
 
-from harness import UsageError
+from harness import Status, UsageError
 from reports.kit.estimates import listed
 from reports.kit.results import Results
 from reports.kit.rows import REPETITION, grouped
@@ -128,9 +128,10 @@ def provenance(results: Results) -> pd.DataFrame:
 
 
 def stopped(study: Study, results: Results) -> pd.DataFrame:
-    """Runs that did not do what was asked, and what could not be measured."""
-    found = results.stopped(study.expected)
-    alike = found.groupby(["figure", "set", "solver", "formulation", "status"], sort=False)
+    """Runs that did not end as planned, and what could not be measured."""
+    every = results.every
+    unplanned = every[~every["status"].isin([Status.OK, *study.expected])]
+    alike = unplanned.groupby(["figure", "set", "solver", "formulation", "status"], sort=False)
     return alike.agg(runs=("run", "size"), reason=("reason", "first")).reset_index()
 
 

@@ -48,33 +48,19 @@ class Results:
         return of_run.join(wide).reset_index()
 
     def runs(self, figure: str | Sequence[str] = (), **fixed: Any) -> pd.DataFrame:
-        """Return the runs that did what was asked, a row each, its quantities as columns; a missing one is NaN.
+        """Return runs, a row each, its quantities as columns; a missing one is NaN.
 
         figure : one, or several; empty: of all
-        fixed : columns with the values they must have, or lists of values
+        fixed : columns with the values they must have, or lists of values; ``status`` is ``ok`` unless given, None: any
         """
-        return self.finished(self.every[self.every["status"] == Status.OK], figure, **fixed)
-
-    def finished(self, found: pd.DataFrame, figure: str | Sequence[str] = (), **fixed: Any) -> pd.DataFrame:
-        """Return the rows of ``found`` of these figures, sets, solvers ..."""
-        for name, wanted in {"figure": figure or None, **fixed}.items():
-            if wanted is not None:
-                found = found[found[name].isin([wanted] if isinstance(wanted, str | int | float) else list(wanted))]
-        return found
+        return select(self.every, figure=figure or None, **{"status": Status.OK, **fixed})
 
     def course(self, quantities: Sequence[str], figure: str | Sequence[str] = (), **fixed: Any) -> pd.DataFrame:
         """Return the points of the runs' traces, or the entries of their lists: what a run is, point, and the quantities."""
-        found = self.finished(self.table[(self.table["point"] > rows.END)], figure, **fixed)
-        found = found[found["quantity"].isin(quantities)]
-        wide = found.pivot_table(
-            index=["run", "point"], columns="quantity", values="value", aggfunc="first"
-        ).reset_index()
-        wide = wide.reindex(columns=["run", "point", *quantities])
+        points = select(self.table[self.table["point"] > rows.END], figure=figure or None, quantity=quantities, **fixed)
+        wide = points.pivot_table(index=["run", "point"], columns="quantity", values="value", aggfunc="first")
+        wide = wide.reset_index().reindex(columns=["run", "point", *quantities])
         return wide.merge(self.every[["run", *rows.IDENTITY, "status"]], on="run")
-
-    def stopped(self, expected: Sequence[str] = ()) -> pd.DataFrame:
-        """Return the runs that did not do what was asked, those that ended as they were meant to left out."""
-        return self.every[~self.every["status"].isin([Status.OK, *expected])]
 
     def coverage(self, derived: pd.DataFrame | None = None) -> pd.DataFrame:
         """Return every number that the paper prints, with ours beside it as it is printed: ours, state and what is smaller.
@@ -98,6 +84,14 @@ class Results:
         found.loc[found["protocol"].fillna("") != "", "state"] = "smaller"
         found.loc[found["ours"].isna(), "state"] = "missing"
         return found
+
+
+def select(frame: pd.DataFrame, **fixed: Any) -> pd.DataFrame:
+    """Return the rows whose columns have a value, or one of a list of values; None: any."""
+    for name, wanted in fixed.items():
+        if wanted is not None:
+            frame = frame[frame[name].isin([wanted] if isinstance(wanted, str | int | float) else list(wanted))]
+    return frame
 
 
 def read_published(path: Path) -> pd.DataFrame:

@@ -1,8 +1,9 @@
-"""A plugin for the studies of papers alone: draws of data that only they use, and scores as a metric.
+"""A plugin for the studies of papers alone: draws of data that only they use, and their metrics.
 
 ``adult-split``  both parts of adult together, divided anew
 ``division``     a set divided anew for training and testing
 ``digits-in-order``  the embedded digits, the same test images whichever digit is asked for
+``gap-clouds``   two halves of a normal cloud, a gap between them, some of the training labels exchanged
 ``mnist-noise``  MNIST with some of the training labels flipped
 ``mushrooms-like``  one-hot attributes of mushrooms that a line divides, made up
 ``simplices``    two regular simplices that face each other: the least core set of every accuracy is known
@@ -11,6 +12,7 @@
 ``subset``       some of a set's training points, and all of its test points
 ``with-constant``  a set with a constant column, which is the bias of a kernel machine without one
 ``validation-error``, ``held-out-error``  of such a split's validation points, and of its test points, as metrics
+``same-sign``    share of the test points whose prediction has the target's sign: the accuracy of a regression on +-1
 ``test-scores``  the scores of the test points themselves, for what several classifiers decide together
 """
 
@@ -34,6 +36,15 @@ def _loaded(selection: str) -> Dataset:
     return load_registry([__file__]).select_datasets(selection)[0].load()  # one of this file may be drawn from another
 
 
+def _all_rows(data: Dataset) -> tuple[Any, Any]:
+    """Return the points, an array or a CSR array, and the labels of both parts of a set."""
+    import scipy.sparse
+
+    parts = [data.x_train, data.x_test]
+    x: Any = scipy.sparse.csr_array(scipy.sparse.vstack(parts)) if is_csr(data.x_train) else np.concatenate(parts)
+    return x, np.concatenate([data.y_train, data.y_test])
+
+
 @dataclass(frozen=True)
 class AdultSplit(DataSource):
     """All 48,842 rows of adult, divided at random into as many for training and testing as the file has."""
@@ -44,11 +55,8 @@ class AdultSplit(DataSource):
     n: int = parameter(32_561, "training rows; all others are for testing", ge=2, le=48_840)
 
     def load(self) -> Dataset:
-        import scipy.sparse
-
         whole = _loaded("adult")
-        x = scipy.sparse.csr_array(scipy.sparse.vstack([whole.x_train, whole.x_test]))
-        y = np.concatenate([whole.y_train, whole.y_test])
+        x, y = _all_rows(whole)
         order = np.random.default_rng(self.seed).permutation(len(y))
         train, test = np.sort(order[: self.n]), np.sort(order[self.n :])
         parts = (x[train], y[train], x[test], y[test])
@@ -73,6 +81,35 @@ class DigitsInOrder(DataSource):
         parts = (x[:n], flipped(y[:n], self.noise, self.noise_seed), x[n:], y[n:])
         defaults = {"kernel": "rbf", "gamma": 0.05, "C": 10.0}
         return Dataset(self.label, *parts, content_sha256(*parts), defaults=defaults)
+
+
+@dataclass(frozen=True)
+class GapClouds(DataSource):
+    """Normal points in d dimensions; the first coordinate is drawn away from 0 by gap / 2, and its sign is the class.
+
+    The classes of the first ``outliers`` training points are exchanged: as many of each class, up to one.
+    """
+
+    name = "gap-clouds"
+    description = (
+        "A normal cloud cut in two by a gap; +1 is the side of positive first coordinates, outliers exchanged."
+    )
+    n: int = parameter(1000, "training points", ge=2)
+    n_test: int = parameter(1000, "test points, none of them an outlier", ge=0)
+    d: int = parameter(5, "dimensions", ge=1)
+    gap: float = parameter(0.5, "distance of the two sides", gt=0)
+    outliers: int = parameter(0, "training points with the other class", ge=0)
+    seed: int = parameter(0, "seed of the draw", ge=0)
+
+    def load(self) -> Dataset:
+        """Return the points; the test points do not change with n."""
+        parts: list[Any] = []
+        for n, rng in zip((self.n, self.n_test), np.random.default_rng(self.seed).spawn(2), strict=True):
+            x, side = rng.standard_normal((n, self.d)), np.where(np.arange(n) % 2, -1.0, 1.0)
+            x[:, 0] = side * (np.abs(x[:, 0]) + 0.5 * self.gap)
+            parts += [x, side]
+        parts[1] = np.where(np.arange(self.n) < self.outliers, -parts[1], parts[1])
+        return Dataset(self.label, *parts, content_sha256(*parts), defaults={"kernel": "linear", "C": 1.0})
 
 
 @dataclass(frozen=True)
@@ -178,7 +215,8 @@ class NoisySplit(DataSource):
     seed: int = parameter(0, "seed of the division and of the flips", ge=0)
 
     def load(self) -> Dataset:
-        x, y = self._together()
+        whole = _loaded(self.of)
+        x, y = _all_rows(whole) if self.rows == "all" else (whole.x_train, np.asarray(whole.y_train))
         if self.drawn is not None:
             some = random_split(len(y), self.drawn, self.seed)[0]
             x, y = x[some], y[some]
@@ -197,16 +235,6 @@ class NoisySplit(DataSource):
         parts = (x_train, y_train, x_held, np.concatenate([y_validation, y[test]]))
         return Dataset(self.label, *parts, content_sha256(*parts), planted=y_train != y[train])
 
-    def _together(self) -> tuple[Any, Any]:
-        import scipy.sparse
-
-        whole = _loaded(self.of)
-        if self.rows == "train":
-            return whole.x_train, np.asarray(whole.y_train)
-        stacked = scipy.sparse.vstack if is_csr(whole.x_train) else np.concatenate
-        x: Any = stacked([whole.x_train, whole.x_test])
-        return x.tocsr() if is_csr(whole.x_train) else x, np.concatenate([whole.y_train, whole.y_test])
-
 
 @dataclass(frozen=True)
 class Division(DataSource):
@@ -224,16 +252,13 @@ class Division(DataSource):
     seed: int = parameter(0, "seed of the division", ge=0)
 
     def load(self) -> Dataset:
-        import scipy.sparse
-
         whole = _loaded(self.of)
-        sparse = is_csr(whole.x_train)
-        stacked = scipy.sparse.vstack if sparse else np.vstack
-        x, y = stacked([whole.x_train, whole.x_test]), np.concatenate([whole.y_train, whole.y_test])
-        x = scipy.sparse.csr_array(x) if sparse else x
+        x, y = _all_rows(whole)
         train, test = random_split(len(y), min(self.n, 2 * len(y) // 3), self.seed)
         test = test[: self.n_test]
-        x_train, x_test = (x[train], x[test]) if sparse or not self.scale else rescaled(x[train], x[test], "standard")
+        x_train, x_test = (
+            (x[train], x[test]) if is_csr(x) or not self.scale else rescaled(x[train], x[test], "standard")
+        )
         parts = (x_train, y[train], x_test, y[test])
         return Dataset(self.label, *parts, content_sha256(*parts), defaults=whole.defaults)
 
@@ -329,6 +354,11 @@ def held_out_error(targets: Any, scores: Any) -> float:
     return 100.0 * (1.0 - accuracy(targets[half:], scores[half:]))
 
 
+def same_sign(targets: Any, scores: Any) -> float:
+    """Return the share of the points whose score has the sign of its target, 0 counted as positive."""
+    return float(np.mean((np.asarray(targets) >= 0.0) == (np.asarray(scores) >= 0.0)))
+
+
 def listed(targets: Any, scores: Any) -> list[float]:
     """Return the (n_test,) scores of the test points, to nine digits: a record holds lists, no arrays and no long texts."""
     return [float(f"{score:.9g}") for score in scores]
@@ -341,6 +371,7 @@ def harness_datasets() -> list[type[DataSource]]:
         AdultSplit,
         DigitsInOrder,
         Division,
+        GapClouds,
         MnistNoise,
         MushroomsLike,
         NoisySplit,
@@ -353,5 +384,10 @@ def harness_datasets() -> list[type[DataSource]]:
 
 @hookimpl
 def harness_metrics() -> Mapping[str, Callable[[Any, Any], Any]]:
-    """Return the scores as a metric, and the errors of the halves of ``noisy-split``."""
-    return {"test-scores": listed, "validation-error": validation_error, "held-out-error": held_out_error}
+    """Return the scores as a metric, the share of right signs, and the errors of the halves of ``noisy-split``."""
+    return {
+        "test-scores": listed,
+        "same-sign": same_sign,
+        "validation-error": validation_error,
+        "held-out-error": held_out_error,
+    }

@@ -21,7 +21,7 @@ from reports.kit.estimates import Estimate, together, verdict
 from reports.kit.results import Results, read_published
 
 ROOT = Path(__file__).resolve().parents[1]
-PLUGINS = tuple(str(ROOT / "kit" / f"{name}.py") for name in ("solvers", "libsvm_counted", "sources", "drawn"))
+PLUGINS = tuple(str(ROOT / "kit" / f"{name}.py") for name in ("solvers", "libsvm_counted", "sources"))
 """Solvers, data sources and metrics that only studies use."""
 
 Block = Mapping[str, Any]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from reports.kit.estimates import Estimate, differences, geometric, known, mean_of, pairs, ratios
+from reports.kit.estimates import Estimate, differences, errors, geometric, mean_of, pairs, ratios, within
 from reports.kit.page import beside
 from reports.kit.pictures import grid, legend, plain
 from reports.kit.results import Results
@@ -49,12 +49,6 @@ def _counted(runs: pd.DataFrame) -> pd.DataFrame:
     own = runs.get("info.kernel_evaluations_libsvm", pd.Series(index=runs.index, dtype=float))
     sd = grouped(runs, ["set", "solver"])["error"].transform("std")
     return runs.assign(kernel_evaluations=runs["kernel_evaluations"].fillna(own), sd=sd)
-
-
-def errors(runs: pd.DataFrame, solver: str, other: str = LIBSVM) -> list[Estimate]:
-    """Return how many points of error a solver has more than LIBSVM, for each set."""
-    levels = grouped(runs[runs["solver"] == other], "set")["error"].mean()
-    return [each.as_accurate(levels[each.name]) for each in differences(runs, solver, other, "error")]
 
 
 def times(runs: pd.DataFrame) -> list[Estimate]:
@@ -103,7 +97,7 @@ def over_libsvm(results: Results) -> dict[str, tuple[list[Estimate], dict[str, f
 
 def against(results: Results) -> pd.DataFrame:
     """One epoch of LASVM over LIBSVM in the same runs: the interval in parentheses, then the paper's ratio"""
-    columns = {"error, points more": texts(errors(compared(results), ONE))}
+    columns = {"error, points more": texts(errors(compared(results), ONE, LIBSVM))}
     columns |= {title: texts(own, paper) for title, (own, paper) in over_libsvm(results).items()}
     return pd.DataFrame(columns).rename_axis("set")
 
@@ -232,7 +226,7 @@ def selected(results: Results) -> pd.DataFrame:
 def below(results: Results, solver: str) -> list[Estimate]:
     """Return how far the dual is below LIBSVM's, relative, for each set."""
     both = pairs(results.runs(["figure8", "epochs"]), solver, LIBSVM, "dual").groupby("set", sort=False)
-    return known(mean_of(str(name), 1.0 - own["dual_x"] / own["dual_y"], ".1e") for name, own in both)
+    return within(mean_of(str(name), 1.0 - own["dual_x"] / own["dual_y"], ".1e") for name, own in both)
 
 
 def epochs(results: Results) -> pd.DataFrame:
@@ -261,25 +255,10 @@ def derived(results: Results) -> pd.DataFrame:
 
 # -- claims ------------------------------------------------------------------------------------------------
 
-Criterion = Callable[[Estimate], Estimate]
 
-
-def most(limit: float) -> Criterion:
-    """Return the criterion that an estimate is at most ``limit``."""
-    return lambda each: each.at_most(limit)
-
-
-def least(limit: float) -> Criterion:
-    """Return the criterion that an estimate is at least ``limit``."""
-    return lambda each: each.at_least(limit)
-
-
-def estimates(
-    runs: pd.DataFrame, first: str, second: str, quantity: str, criterion: Criterion, aspect: str = "", name: str = ""
-) -> list[Estimate]:
+def estimates(runs: pd.DataFrame, first: str, second: str, quantity: str, **criterion: Any) -> list[Estimate]:
     """Return the difference of two solvers' errors, or the ratio of another quantity, with its criterion, for each set."""
-    found = (differences if quantity == "error" else ratios)(runs, first, second, quantity)
-    return [replace(criterion(each), aspect=aspect, name=name or each.name) for each in found]
+    return within((differences if quantity == "error" else ratios)(runs, first, second, quantity), **criterion)
 
 
 def claims(results: Results) -> list[Claim]:
@@ -298,43 +277,45 @@ def claims(results: Results) -> list[Claim]:
     )  # each beside the one with clean labels
     flipped = eight.assign(seed=draw, set="mnist-8, 10 % flipped", dataset="")[there.astype(bool)]
     found = {
-        "x1": errors(runs, ONE),
-        "x2": errors(runs, plan.TWO),
-        "x5": known(below(results, plan.FIVE), most(1e-3)),
-        "support": estimates(runs, ONE, LIBSVM, "support_vectors", most(1.0)),
-        "kernel": estimates(runs, ONE, COUNTED, "kernel_evaluations", most(1.0), "LASVM of this project")
-        + estimates(runs, EACH, COUNTED, "kernel_evaluations", most(1.0), "as printed, one example at a time"),
-        "mnist": estimates(runs[mnist], ONE, LIBSVM, "cpu", most(1 / 3)),
-        "time": known(times(runs[~mnist]), most(1.0)),
-        "perceptron": estimates(runs, plan.AVERAGED, LIBSVM, "error", least(0.0), "error of one epoch")
-        + estimates(runs, plan.AVERAGED_TEN, ONE, "cpu", least(1.0), "time of ten"),
-        "memory": estimates(cached, f"{ONE}[cache_mb=8]", f"{LIBSVM}[cache_mb=1024]", "cpu", most(1.0)),
+        "x1": errors(runs, ONE, LIBSVM),
+        "x2": errors(runs, plan.TWO, LIBSVM),
+        "x5": within(below(results, plan.FIVE), most=1e-3),
+        "support": estimates(runs, ONE, LIBSVM, "support_vectors", most=1.0),
+        "kernel": estimates(runs, ONE, COUNTED, "kernel_evaluations", most=1.0, aspect="LASVM of this project")
+        + estimates(runs, EACH, COUNTED, "kernel_evaluations", most=1.0, aspect="as printed, one example at a time"),
+        "mnist": estimates(runs[mnist], ONE, LIBSVM, "cpu", most=1 / 3),
+        "time": within(times(runs[~mnist]), most=1.0),
+        "perceptron": estimates(runs, plan.AVERAGED, LIBSVM, "error", least=0.0, aspect="error of one epoch")
+        + estimates(runs, plan.AVERAGED_TEN, ONE, "cpu", least=1.0, aspect="time of ten"),
+        "memory": estimates(cached, f"{ONE}[cache_mb=8]", f"{LIBSVM}[cache_mb=1024]", "cpu", most=1.0),
         "growth": growth(results),
-        "finishing": estimates(finishing[noisy], PRINTED, ONLINE, "error", most(0.0), "points of error")
-        + estimates(finishing[clean], PRINTED, ONLINE, "support_vectors", least(0.95), "SV, after over before"),
+        "finishing": estimates(finishing[noisy], PRINTED, ONLINE, "error", most=0.0, aspect="points of error")
+        + estimates(finishing[clean], PRINTED, ONLINE, "support_vectors", least=0.95, aspect="SV, after over before"),
         "repeated": [
-            replace(each, name=f"{d:g}") for d in plan.DELTAS for each in errors(delta, plan.with_delta("epochs=2,", d))
+            replace(each, name=f"{d:g}")
+            for d in plan.DELTAS
+            for each in errors(delta, plan.with_delta("epochs=2,", d), LIBSVM)
         ],
         "small": [
-            each
+            replace(each, name=f"{d:g}")
             for d in plan.DELTAS[-4:]
-            for each in estimates(delta, plan.with_delta("", d), LIBSVM, "error", least(0.0), name=f"{d:g}")
+            for each in estimates(delta, plan.with_delta("", d), LIBSVM, "error", least=0.0)
         ],
         "active": [
             replace(each, name=f"{name.upper()}, {stop:,}")
             for name in ("active", "autoactive")
             for stop in (5000, 7500)
-            for each in estimates(adult, stopped_at(name, stop), LIBSVM, "error", most(0.0))
+            for each in estimates(adult, stopped_at(name, stop), LIBSVM, "error", most=0.0)
         ],
-        "auto": estimates(adult, stopped_at("autoactive", 2500), LIBSVM, "error", most(0.0), "points of error")
-        + estimates(adult, stopped_at("autoactive", 2500), ONE, "cpu", most(1 / 15), "time"),
+        "auto": estimates(adult, stopped_at("autoactive", 2500), LIBSVM, "error", most=0.0, aspect="points of error")
+        + estimates(adult, stopped_at("autoactive", 2500), ONE, "cpu", most=1 / 15, aspect="time"),
         "gradient": [
             each
             for own, stop in ((adult, 2500), (flipped, 2400))
-            for each in estimates(own, stopped_at("gradient", stop), stopped_at("random", stop), "error", least(0.25))
+            for each in estimates(own, stopped_at("gradient", stop), stopped_at("random", stop), "error", least=0.25)
         ],
         "clean": first_as_good(eight),
-        "noise": errors(flipped, stopped_at("active", 3200)),
+        "noise": errors(flipped, stopped_at("active", 3200), LIBSVM),
     }
     rows = pd.read_csv(STUDY.folder / "claims.csv").itertuples()
     return [Claim(row.text, row.criterion, found[row.key], row.whose) for row in rows]
@@ -349,7 +330,7 @@ def growth(results: Results) -> list[Estimate]:
         if own["n_train"].nunique() > 2:
             time, product = np.polyfit(np.log(own["n_train"]), np.log(own[["cpu", "product"]]), 1)[0]
             fits.setdefault(str(family), []).append(time - product)
-    return known((mean_of(family, found) for family, found in fits.items()), most(0.0))
+    return within((mean_of(family, found) for family, found in fits.items()), most=0.0)
 
 
 def first_as_good(runs: pd.DataFrame) -> list[Estimate]:
@@ -361,7 +342,7 @@ def first_as_good(runs: pd.DataFrame) -> list[Estimate]:
     own = own[own["criterion"].isin(["GRADIENT", "ACTIVE"]) & (own["error"] <= own["error_whole"])]
     first = own.sort_values("support_vectors").drop_duplicates(["criterion", "session", "seed"])
     found = (first["cpu"] / first["cpu_whole"]).groupby(first["criterion"])
-    return known((geometric(str(name), each) for name, each in found), most(1.25))
+    return within((geometric(str(name), each) for name, each in found), most=1.25)
 
 
 STUDY = Study(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reports.kit.estimates import ONE_RUN, geometric, known, mean_of
+from reports.kit.estimates import ONE_RUN, geometric, mean_of, within
 from reports.kit.pictures import COLOURS, grid, legend
 from reports.kit.results import Results
 from reports.kit.rows import grouped, pivoted
@@ -243,7 +243,7 @@ def claims(results: Results) -> list[Claim]:
                 geometric(str(name), own[library].dropna(), timed=True)
                 for name, own in on_sets.groupby("set", sort=False)
             ]
-            found += known(each, lambda one: one.at_least(1.0), told)
+            found += within(each, least=1.0, aspect=told)
     of_map = []
     for library in ("libsvm", "sklearnex"):
         for n, own in on_map.groupby("n") if len(on_map) else ():
@@ -252,7 +252,7 @@ def claims(results: Results) -> list[Claim]:
         Claim("smo-block reaches the certified quality first on the sets of the papers.",
             "time of each library over its at least 1", found),
         Claim("So it does on drawn problems that nobody tuned for, on the mean.", "geometric mean of the ratios at least 1",
-              known(of_map, lambda one: one.at_least(1.0))),
+              within(of_map, least=1.0)),
     ]  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from harness import Status
-from reports.kit.estimates import Estimate, exact, known, mean_of, share
+from reports.kit.estimates import Estimate, exact, mean_of, share, within
 from reports.kit.pictures import dots, lines
 from reports.kit.results import Results
 from reports.kit.rows import grouped
@@ -168,7 +168,7 @@ def ladder(quick: bool, results: Results) -> list[Block]:
 
 def sampled(results: Results, figure: str | Sequence[str]) -> pd.DataFrame:
     """Return the runs that ended, or did the rounds that they were asked for, with the bounds of their points."""
-    runs = results.finished(results.every, figure)
+    runs = results.runs(figure, status=None)
     asked = (runs["status"] == Status.UNFINISHED) & runs["solver"].str.contains("max_rounds=1,")
     runs = runs[(runs["status"] == Status.OK) | asked]
     points = runs["set"].map(NAMED)
@@ -214,7 +214,7 @@ def _rounds(runs: pd.DataFrame) -> pd.DataFrame:
 
 def small(results: Results) -> pd.DataFrame:
     """How small r may be: runs that end within the theorem's rounds, rounds and CPU seconds"""
-    runs = results.finished(results.every, "small").assign(
+    runs = results.runs("small", status=None).assign(
         r=lambda each: each["solver"].str.extract(r"r=(\d+)")[0].astype(int)
     )
     return grouped(runs.assign(ended=runs["status"] == Status.OK), ["set", "r"]).agg(
@@ -373,19 +373,18 @@ def claims(results: Results) -> list[Claim]:
         Claim(
             "Expected rounds are at most 6 delta ln m, and half of them succeed (Theorems 2.2 and 4.3).",
             "rounds over the bound at most 1; share of successes at least 0.5",
-            [*known(over, lambda each: each.at_most(1.0), "rounds / bound"), *known([lucky],
-                lambda each: each.at_least(0.5), "successes")],
+            [*within(over, most=1.0, aspect="rounds / bound"), *within([lucky], least=0.5, aspect="successes")],
             "the paper's",
         ),
         Claim(
             "Much smaller samples are sufficient (section 4, the remark on the combinatorial dimension).",
             "at least half of the runs end with half of the theorem's sample or less",
-            known(half, lambda each: each.at_least(0.5)),
+            within(half, least=0.5),
         ),
         Claim(
             "The combinatorial dimension is at most k (n + 1) (Lemma 4.2), of tubes at most n + 2 + 2 k (Theorem 5.2).",
             "the largest basis over it at most 1",
-            [*known(proved, lambda each: each.at_most(1.0), "hulls"), *known(promised, lambda each: each.at_most(1.0), "tubes")],
+            [*within(proved, most=1.0, aspect="hulls"), *within(promised, most=1.0, aspect="tubes")],
             "the paper's",
         ),
         Claim(
@@ -394,15 +393,15 @@ def claims(results: Results) -> list[Claim]:
         ),
         Claim(
             "Tubes of regression are found in as few rounds (Theorems 5.1 and 5.2).", "rounds over the bound at most 1",
-            known(over_tubes, lambda each: each.at_most(1.0)), "the paper's",
+            within(over_tubes, most=1.0), "the paper's",
         ),
         Claim(
             "Doubling finds a k that separates (section 6).", "share of runs at least 0.9",
-            known([share("runs whose k separates", int(right.sum()), len(right))], lambda each: each.at_least(0.9)),
+            within([share("runs whose k separates", int(right.sum()), len(right))], least=0.9),
         ),
         Claim(
             "With kernels the support takes the place of the dimension (section 4).", "mean extremes over the support at most 1.05",
-            known(ratios, lambda each: each.at_most(1.05)),
+            within(ratios, most=1.05),
         ),
     ]  # fmt: skip
 

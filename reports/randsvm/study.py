@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from harness import Status
-from reports.kit.estimates import ONE_RUN, Estimate, differences, known, ratios, unless_degenerate
+from reports.kit.estimates import ONE_RUN, Estimate, differences, ratios, unless_degenerate, within
 from reports.kit.page import beside
 from reports.kit.pictures import COLOURS, dots, lines
 from reports.kit.results import Results
@@ -66,7 +66,7 @@ def plan(quick: bool) -> list[Block]:
 
 def _of(results: Results, figure: str) -> pd.DataFrame:
     """Return the runs of a table, those that were stopped too, with ``cpu`` empty, and what the columns show."""
-    runs = results.finished(results.every, figure)
+    runs = results.runs(figure, status=None)
     runs = runs[runs["status"] != "missing"].copy()
     for name in ("metrics.mse", "metrics.pearson", "metrics.same-sign", "info.k", "info.rounds", "error"):
         if name not in runs:
@@ -146,12 +146,12 @@ def claims(results: Results) -> list[Claim]:
     for solver, oracle in ORACLE.items():
         both = [(f"over {oracle}, beside LIBSVM", LIBSVM), (f"over {oracle}, beside {oracle} alone", oracle)]
         for aspect, other in both:
-            found = known(ratios(library, solver, other, "cpu"), lambda each: each.at_most(1.0), aspect)
+            found = within(ratios(library, solver, other, "cpu"), most=1.0, aspect=aspect)
             faster += unless_degenerate(found, library, solver)
     accurate: list[Estimate] = []
     for other in (LIBSVM, "smo-block"):
         found = differences(library[library["formulation"] == "c-svc"], BLOCK, other, "error")
-        accurate += known(found, lambda each: each.at_most(NEAR), f"beside {other}")
+        accurate += within(found, most=NEAR, aspect=f"beside {other}")
     return [
         Claim(
             "RandSVM takes less time than LIBSVM, and than its own oracle alone (Tables 1 and 2).",

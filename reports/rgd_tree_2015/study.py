@@ -12,7 +12,7 @@ import pandas as pd
 from scipy import optimize
 
 from harness import Status
-from reports.kit.estimates import Estimate, known, mean_of, share
+from reports.kit.estimates import Estimate, mean_of, share, within
 from reports.kit.pictures import COLOURS, grid, legend, plt
 from reports.kit.results import Results
 from reports.kit.rows import grouped, pivoted
@@ -162,7 +162,7 @@ def _gaussian(
 
 def ended(results: Results, figure: str | Sequence[str]) -> pd.DataFrame:
     """Return the runs that ended with a model: also those of trees none of whose nodes separates what is kept."""
-    runs = results.finished(results.every, figure, status=[Status.OK, Status.UNFINISHED])
+    runs = results.runs(figure, status=[Status.OK, Status.UNFINISHED])
     return runs.reindex(
         columns=list(dict.fromkeys([*runs.columns, f"metrics.{VALIDATION}", f"metrics.{HELD_OUT}", "margin_lower"]))
     )
@@ -312,7 +312,7 @@ def powers(results: Results) -> list[Estimate]:
                 fit = optimize.least_squares(_relative_errors, start, bounds=bounds, args=(x / x.max(), cpu))
                 fits.append(float(fit.x[2]))
         found.append(mean_of(name, fits, ".2f"))
-    return known(found)
+    return within(found)
 
 
 def _relative_errors(parameters: Any, x: Any, cpu: Any) -> Any:
@@ -414,26 +414,26 @@ def claims(results: Results) -> list[Claim]:
         Claim(
             "RGD is more accurate than soft margins and the ramp losses on data with wrong labels (Table 1, figure 4(d)).",
             "points of error more than the best of the three: the whole interval below 0",
-            known(apart, lambda each: each.at_most(0.0)), "the paper's", sets,
+            within(apart, most=0.0), "the paper's", sets,
         ),
         Claim(
             f"Some node of a tree is nearly optimal with the probability of Theorems 2 and 4 (D / rho = {RATIO}).",
             f"share of trees with a node that is wide enough: at least the promised {PROMISED:.2f}",
-            known(shares, lambda each: each.at_least(PROMISED)), "the paper's",
+            within(shares, least=PROMISED), "the paper's",
         ),
         Claim(
             "The time is linear in n and in d (section 2.5).", "power p of a fit a + b n^p at most 1.1",
-            known(powers(results), lambda each: each.at_most(1.1)),
+            within(powers(results), most=1.1),
         ),
         Claim(
             "Deeper trees (20 levels, 7 guesses) beat the hinge where 15 % of the labels are flipped.",
             "points of error more than the soft margin's: the whole interval below 0",
-            known(deep, lambda each: each.at_most(0.0)),
+            within(deep, most=0.0),
         ),
         Claim(
             "Local solvers of the ramp loss reach its global optimum on small problems.",
             "share of draws within 0.1 % of it: at least 0.9",
-            known(hits, lambda each: each.at_least(0.9)),
+            within(hits, least=0.9),
         ),
     ]  # fmt: skip
 

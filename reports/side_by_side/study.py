@@ -14,7 +14,7 @@ import pandas as pd
 from scipy import stats
 
 from harness import Status
-from reports.kit.estimates import Estimate, differences, exact, geometric, known, ratios, unless_degenerate
+from reports.kit.estimates import Estimate, errors, exact, geometric, ratios, unless_degenerate, within
 from reports.kit.pictures import COLOURS, grid, legend, plt
 from reports.kit.results import Results
 from reports.kit.rows import grouped, pivoted
@@ -141,14 +141,14 @@ def fits(results: Results, every: bool = False) -> pd.DataFrame:
 
     every : those that failed too
     """
-    found = results.finished(results.every, "divisions") if every else results.runs("divisions")
+    found = results.runs("divisions", status=None if every else Status.OK)
     plain = found["solver"].str.replace(r"(?<=[\[,])(C|gamma|outliers)=[^,\]]*,?", "", regex=True)
     found = found.assign(solver=plain.str.replace(",]", "]").str.replace("[]", ""))
     # the exact solver was also run on l2-svc, which other solvers chose on the same divisions
     return found[found["formulation"] == found["solver"].map(FORMULATION).fillna("c-svc")]
 
 
-def errors(results: Results) -> pd.DataFrame:
+def error_table(results: Results) -> pd.DataFrame:
     """Test error in percent: the mean over the divisions, and its standard deviation"""
     found = grouped(fits(results), ["set", "solver"])["error"].agg(["mean", "std"])
     text = found["mean"].map("{:.2f}".format) + found["std"].map(lambda each: f" ± {each:.2f}" if each == each else "")
@@ -231,7 +231,7 @@ def critical_difference(solvers: int, sets: int) -> float:
 
 def grown(results: Results) -> pd.DataFrame:
     """Time, memory and error over the number of points; what was stopped after 100 s says so"""
-    found = results.finished(results.every, "growth")
+    found = results.runs("growth", status=None)
     found = found[found["status"] != "missing"]
     if found.empty:
         return pd.DataFrame()
@@ -332,11 +332,8 @@ def claims(results: Results) -> list[Claim]:
     runs = fits(results)
     if runs.empty:
         return []
-    level = grouped(runs[runs["solver"] == EXACT], "set")["error"].mean()
-    sooner = known(ratios(runs, RANDSVM, EXACT, "cpu"), lambda each: each.at_most(1.0), "time")
-    off = known(
-        differences(runs, RANDSVM, EXACT, "error"), lambda each: each.as_accurate(level[each.name]), "points of error"
-    )
+    sooner = within(ratios(runs, RANDSVM, EXACT, "cpu"), most=1.0, aspect="time")
+    off = within(errors(runs, RANDSVM, EXACT), aspect="points of error")
     cost = costs(results)
     found = [
         Claim(
@@ -393,7 +390,7 @@ STUDY = Study(
     tables={
         "lines": lines_of_work,
         "summary": summary,
-        "errors": errors,
+        "errors": error_table,
         "seconds": seconds,
         "choosing": choosing,
         "grown": grown,
