@@ -131,8 +131,6 @@ def geometry(results: Results) -> pd.DataFrame:
     """The problems: delta (19) over Psi* (zeta), Gaertner and Jaggi's measure sigma, the margin; Psi* of the best certified run"""
     runs = results.runs("ladder", status=None)
     runs = runs[(runs.get("info.delta", 0.0) > 0.0) & (runs["primal"] > 0.0)].dropna(subset=["relative_gap"])
-    if runs.empty:
-        return pd.DataFrame()
     best = runs.loc[grouped(runs, "set", ["solver"], sort=False)["relative_gap"].idxmin()].set_index("set")
     zeta = best["info.delta"] / best["primal"]
     found = {"formulation": best["formulation"], "n": best["n_train"], "d": best["n_features"], "delta": best["info.delta"],
@@ -195,8 +193,6 @@ def moderate(results: Results) -> pd.DataFrame:
 def bounds(results: Results) -> pd.DataFrame:
     """Iterations and core set of fw beside Theorem 3.1 (29) and Theorem 3.3, and the lower bound of the worst case"""
     found, known_ = levels(results), geometry(results)
-    if found.empty or known_.empty:
-        return pd.DataFrame()
     found = found[(found["solver"] == "fw") & found["epsilon"].isin([0.1, 0.01, 0.001])].merge(
         known_[["delta", "psi", "sigma, least", "sigma, most"]], on="set"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import jinja2
 import pandas as pd
 
 from harness import Status, UsageError
-from reports.kit.estimates import listed
+from reports.kit.estimates import CLOCKS, listed
 from reports.kit.results import Results
 from reports.kit.rows import REPETITION, grouped
 from reports.kit.study import ROOT, Claim, Study, study_named, study_names
@@ -66,30 +67,22 @@ def beside(
     spread : tell the deviation of our runs, where there are several
     over : see `reports.kit.rows.grouped`
     """
-    groups = grouped(runs, index, over, sort=False)
-    printed_ = (
-        published.pivot_table(index=list(index), columns="quantity", values="value")
-        if len(published)
-        else pd.DataFrame()
-    )
-    found: dict[str, list[str]] = {title: [] for title, *_ in quantities.values()}
-    keys = []
-    for key, own in groups:
-        keys.append(key)
-        for name, (title, column, factor, form) in quantities.items():
-            values = own[column].dropna() if column in own else pd.Series(dtype=float)
-            ours = (
-                factor * (values.median() if column in ("cpu", "seconds") else values.mean()) if len(values) else None
-            )
-            theirs = printed_[name].get(key if len(index) > 1 else key[0]) if name in printed_ else None
-            text = number(ours, form)
-            if spread and len(values) > 1:
-                text += f" ± {number(factor * values.std(), form)}"
-            found[title].append(
-                text if theirs is None or pd.isna(theirs) else f"{text} ({number(theirs, form)})".strip()
-            )
-    names = pd.MultiIndex.from_tuples(keys, names=index) if keys else None
-    return pd.DataFrame({**found, "runs": groups.size().to_list()}, index=names)
+    columns = dict.fromkeys([*runs.columns, *(column for _, column, *_ in quantities.values())])
+    groups = grouped(runs.reindex(columns=list(columns)), index, over, sort=False)
+    printed = published.pivot_table(index=list(index), columns="quantity", values="value") if len(published) else {}
+    table = {}
+    for name, (title, column, factor, form) in quantities.items():
+        ours = _texts(factor * groups[column].agg(pd.Series.median if column in CLOCKS else pd.Series.mean), form)
+        if spread:
+            deviation = _texts(factor * groups[column].std(), form)
+            ours = ours.where(deviation == "", ours + " ± " + deviation)
+        theirs = _texts(pd.Series(printed.get(name), ours.index, dtype=float), form)
+        table[title] = ours.where(theirs == "", (ours + " (" + theirs + ")").str.strip())
+    return pd.DataFrame({**table, "runs": groups.size()})
+
+
+def _texts(values: pd.Series, form: str) -> pd.Series:
+    return values.map(partial(number, form=form)).astype(object)
 
 
 def described(claim: Claim) -> str:

@@ -190,8 +190,6 @@ def figure2(results: Results) -> Any:
 
 def figure5(results: Results) -> Any:
     found = _bent(results)
-    if found.empty:
-        return None
     mean = grouped(found, ["set", "kind", "s"])[["error", "support_vectors"]].mean().reset_index()
     near = mean[mean["error"] <= 2 * mean.groupby("set")["error"].transform("min")].sort_values("s")
     several = near.groupby("set")["s"].transform("nunique") > 3

@@ -194,8 +194,6 @@ def defaults(results: Results) -> pd.DataFrame:
 def threads(results: Results) -> pd.DataFrame:
     """Wall seconds with one thread and with two, and how many times as fast two are"""
     runs = results.runs("threads")
-    if runs.empty:
-        return pd.DataFrame()
     parts = runs["set"].str.extract(r"(.+) on (\d) threads")
     runs = runs.assign(of=parts[0], threads=parts[1] + " threads")
     wide = pivoted(runs, ["of", "solver"], "threads", "seconds", ["dataset", "seed"], aggfunc="median")
@@ -207,8 +205,6 @@ def threads(results: Results) -> pd.DataFrame:
 def grids(results: Results) -> pd.DataFrame:
     """A grid of 64 values with five folds, CPU seconds: as a path, and by LIBSVM cell by cell"""
     runs = results.runs("grid")
-    if "info.choice_cpu" not in runs:
-        return pd.DataFrame()
     wide = pivoted(runs, ["set"], "solver", "info.choice_cpu", sort=False)
     return wide.assign(**{"LIBSVM / smo-block": wide.get("libsvm", np.nan) / wide.get(OURS, np.nan)})
 

@@ -35,7 +35,6 @@ MEANS, COSTS, GAMMAS = (0.0, 1.0), (0.01, 0.1, 1.0, 10.0, 100.0), (1e-4, 1e-3, 1
 REPEATED = ("twonorm-1e5", "ringnorm-1e5", "checkerboard-1e5", "friedman-1e4", "abalone-rings")
 SEEDS = 5  # runs of each solver on the sets that are `REPEATED`; on the others one run takes minutes
 NEAR = 0.5  # points of test error
-GROWTH = (100_000, 1_000_000, 10_000_000)
 
 
 def ours(name: str) -> list[str]:
@@ -44,7 +43,7 @@ def ours(name: str) -> list[str]:
 
 
 def plan(quick: bool) -> list[Block]:
-    """Return the runs of both tables, of ringnorm's grid, and of more and more points."""
+    """Return the runs of both tables and of ringnorm's grid."""
     found: list[Block] = []
     for figure, sets, library, how in (
         ("table1", TABLE1, LIBSVM, {"formulation": "c-svc"}),
@@ -59,9 +58,7 @@ def plan(quick: bool) -> list[Block]:
             means = [f"ringnorm[n=1000,n_test=10000,mean={mean:g}]" for mean in MEANS]
             own = {"figure": "ringnorm", "set": "ringnorm-search", "plugins": [LIBSVM], "datasets": means}
             found.append({**own, "C": C, "gamma": gamma})
-    sizes = [f"checkerboard[n={n},n_test=10000]" for n in (GROWTH[:0] if quick else GROWTH)]
-    own = {"figure": "growth", "set": "checkerboard", "plugins": [BLOCK, "smo-block"], "datasets": sizes}
-    return [*found, *([{**own, "time_limit": LIMIT}] if sizes else [])]
+    return found
 
 
 def _of(results: Results, figure: str) -> pd.DataFrame:
@@ -108,19 +105,8 @@ def table2(results: Results) -> pd.DataFrame:
 def ringnorm(results: Results) -> pd.DataFrame:
     """Ringnorm: LIBSVM's accuracy in percent over C and gamma, the wide class at the origin and at the paper's mean"""
     runs = _of(results, "ringnorm")
-    if runs.empty:
-        return pd.DataFrame()
     mean = runs["dataset"].str.extract(r"mean=([\d.]+)")[0]
     return pivoted(runs.assign(mean=mean), ["mean", "gamma"], "C", "accuracy")
-
-
-def growth(results: Results) -> pd.DataFrame:
-    """More and more points of the checkerboard, beside the oracle alone"""
-    runs = _of(results, "growth")
-    grouped(runs, ["dataset", "solver"], over=())
-    n = runs["dataset"].str.extract(r"\[n=(\d+)")[0].astype(float)
-    shown = runs.assign(points=n)[["points", "solver", "cpu", "peak_memory", "accuracy", "ended"]]
-    return shown.rename(columns={"cpu": "CPU s", "peak_memory": "MB", "accuracy": "accuracy %", "ended": "ended with"})
 
 
 def seconds(results: Results) -> Any:
@@ -184,7 +170,7 @@ STUDY = Study(
     name="randsvm",
     title="Randomized Algorithms for Large scale SVMs (RandSVM, arXiv 0909.3609, 2009)",
     plan=plan,
-    tables={"table1": table1, "table2": table2, "ringnorm": ringnorm, "growth": growth},
+    tables={"table1": table1, "table2": table2, "ringnorm": ringnorm},
     pictures={"seconds": seconds, "violators": violators},
     claims=claims,
     numbers=numbers,

@@ -192,8 +192,6 @@ def choices(results: Results, figure: str | Sequence[str] = "table1") -> pd.Data
 def table1(results: Results) -> pd.DataFrame:
     """Table 1: mean test errors in percent of what validation chose, and their standard deviation"""
     found = choices(results)
-    if found.empty:
-        return pd.DataFrame()
     alike = grouped(found, ["set", "method"], varying=CHOSEN, sort=False)["test"].agg(["mean", "std", "size"])
     text = alike["mean"].map("{:.1f}".format) + alike["std"].map(lambda each: f" ± {each:.1f}" if each == each else "")
     wide = text.unstack()

@@ -4,8 +4,8 @@
     python reports/robustness/campaign.py --trial plugins:12 --seed 7       # one trial again; its files are kept
 
 Kinds of trials: ``plugins`` (a solver that raises, hangs, crashes, floods, leaves processes, yields nonsense), ``kills``
-(signals to the command and its processes, then the command again), ``lines`` (odd command lines), ``files`` (spoilt data
-files), ``stores`` (spoilt result stores).
+(signals to the command and its processes, then the command again), ``lines`` (odd command lines), ``stores`` (spoilt result
+stores).
 
 Every trial is held to the same promises: the command ends in time with an exit code that the manual knows; no traceback and
 no control character is shown; each run has one row, those of good solvers are ``ok`` and in the store; no process and no file
@@ -35,7 +35,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import psutil
 
 from harness import Status
@@ -244,7 +243,6 @@ PLUGIN = '''
 import contextlib, ctypes, mmap, os, resource, signal, sys, tempfile, threading, time
 from dataclasses import dataclass
 from pathlib import Path
-import numpy as np
 from harness import CSVC, Iterate, Solver, hookimpl, parameter
 
 HOSTILE = {hostile!r}
@@ -434,7 +432,7 @@ def kills(place: Place, rng: random.Random) -> str:
     return f"{len(numbers)} runs; {', '.join(told)}"
 
 
-# -- command lines, data files, stores ---------------------------------------------------------------------------
+# -- command lines, stores ---------------------------------------------------------------------------
 
 ODD = (
     "", " ", "-1", "0", "1e9", "1e999", "nan", "-inf", "1_000", "9" * 40, "None", "[]", "[[", "a[b=", "a[b=c]", "smo[tau=x]",
@@ -484,35 +482,6 @@ def spoilt(content: bytes, rng: random.Random) -> bytes:
     return bytes(data[: rng.randrange(1, len(data))] if rng.random() < 0.2 else data)
 
 
-def valid_files(folder: Path) -> list[Path]:
-    """Write one small good data file of each format."""
-    rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(40, 3)).round(3), np.where(np.arange(40) % 2, 1, -1)
-    rows = ["{},{},{},{}".format(*point, label) for point, label in zip(x, y, strict=True)]
-    sparse = ["{3} 1:{0} 2:{1} 3:{2}".format(*point, label) for point, label in zip(x, y, strict=True)]
-    attributes = [f"@attribute {name} numeric" for name in "abc"]
-    texts = {
-        "csv": ["a,b,c,label", *rows],
-        "libsvm": sparse,
-        "arff": ["@relation r", *attributes, "@attribute label {-1,1}", "@data", *rows],
-    }
-    for kind, text in texts.items():
-        (folder / f"good.{kind}").write_text("\n".join([*text, ""]))
-    np.savez(folder / "good.npz", X=x, y=y)
-    return sorted(folder.glob("good.*"))
-
-
-def files(place: Place, rng: random.Random) -> str:
-    """Plan a comparison on a spoilt data file, and on one that is good."""
-    good = rng.choice(valid_files(place.given))
-    bad = place.given / f"spoilt{good.suffix}"
-    bad.write_bytes(spoilt(good.read_bytes(), rng))
-    for path, codes in ((bad, (0, 2)), (good, (0,))):
-        done = place.run("compare", "--plugins", "smo", "--datasets", str(path), "--dry-run", name=path.stem)
-        judge_words(place, done, codes)
-    return bad.name
-
-
 def stores(place: Place, rng: random.Random) -> str:
     """Show and use a spoilt store."""
     compare = (
@@ -534,7 +503,7 @@ def stores(place: Place, rng: random.Random) -> str:
 
 
 KINDS: dict[str, Callable[[Place, random.Random], str]] = {
-    "plugins": plugins, "kills": kills, "lines": lines, "files": files, "stores": stores,
+    "plugins": plugins, "kills": kills, "lines": lines, "stores": stores,
 }  # fmt: skip
 
 

@@ -164,8 +164,6 @@ def seconds(results: Results) -> pd.DataFrame:
 def choosing(results: Results) -> pd.DataFrame:
     """CPU seconds of the choice: a grid of parameters with three folds, and the fit on all training points"""
     runs = results.runs("choice")
-    if "info.choice_cpu" not in runs:
-        return pd.DataFrame()
     return pivoted(runs, ["solver"], "set", "info.choice_cpu").reindex(_solvers(results))
 
 
@@ -233,8 +231,6 @@ def grown(results: Results) -> pd.DataFrame:
     """Time, memory and error over the number of points; what was stopped after 100 s says so"""
     found = results.runs("growth", status=None)
     found = found[found["status"] != "missing"]
-    if found.empty:
-        return pd.DataFrame()
     n = found["dataset"].str.extract(r"\[n=(\d+)")[0].astype(int)
     text = found["cpu"].map("{:.3g} s".format).where(found["status"] == Status.OK, found["status"])
     text += found["peak_memory"].map(lambda mb: f", {mb:,.0f} MB" if mb == mb else "")

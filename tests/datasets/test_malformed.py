@@ -2,6 +2,7 @@
 
 import os
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from harness import DataError
 from harness.datasets import FileSource, validate
 from harness.datasets.bounds import available_memory, bound, reading_within
 from harness.datasets.readers import read_parts
-from reports.robustness.campaign import spoilt, valid_files
+from reports.robustness.campaign import spoilt
 from tests.datasets.test_files import PACK, refusal, sentence
 from tests.datasets.test_inputs import array, header, members, parquet, write
 
@@ -84,6 +85,24 @@ def test_paths_that_are_no_data_file(tmp_path):
     if os.geteuid() != 0:
         (tmp_path / "heart.csv").chmod(0)
         assert "cannot be read" in refusal(tmp_path / "heart.csv")
+
+
+def valid_files(folder: Path) -> list[Path]:
+    """Write one small good data file of each format."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(40, 3)).round(3), np.where(np.arange(40) % 2, 1, -1)
+    rows = ["{},{},{},{}".format(*point, label) for point, label in zip(x, y, strict=True)]
+    sparse = ["{3} 1:{0} 2:{1} 3:{2}".format(*point, label) for point, label in zip(x, y, strict=True)]
+    attributes = [f"@attribute {name} numeric" for name in "abc"]
+    texts = {
+        "csv": ["a,b,c,label", *rows],
+        "libsvm": sparse,
+        "arff": ["@relation r", *attributes, "@attribute label {-1,1}", "@data", *rows],
+    }
+    for kind, text in texts.items():
+        (folder / f"good.{kind}").write_text("\n".join([*text, ""]))
+    np.savez(folder / "good.npz", X=x, y=y)
+    return sorted(folder.glob("good.*"))
 
 
 def test_a_mutant_of_each_format_is_read_or_refused_in_a_sentence(tmp_path):

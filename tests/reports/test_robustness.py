@@ -69,6 +69,6 @@ def test_words_that_break_a_promise_are_noticed(done, words, tmp_path):
 
 
 def test_the_same_trial_is_the_same_again():
-    content, seeds = bytes(range(256)) * 4, ("7:files:1", "7:files:1", "7:files:2")
+    content, seeds = bytes(range(256)) * 4, ("7:stores:1", "7:stores:1", "7:stores:2")
     first, again, other = (campaign.spoilt(content, random.Random(seed)) for seed in seeds)
     assert first == again != other
