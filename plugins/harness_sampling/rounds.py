@@ -315,8 +315,8 @@ class WeightedRounds(Rounds):
             settings, k = self.problem.settings, " and ".join(dict.fromkeys(f"{k:g}" for k in _ks(self.problem)))
             cap_minus = "" if settings.D_minus is None else f", D_minus = {settings.D_minus:g}"
             return (
-                f"the stated hulls meet, or are no farther apart than rounding; the model is that of k = {k}, with which they are disjoint: state "
-                f"reduced-hull with D = {settings.D:g}{cap_minus} to certify it"
+                "the stated hulls meet, or are no farther apart than rounding; the model is that of "
+                f"k = {k}, with which they are disjoint: state reduced-hull with D = {settings.D:g}{cap_minus} to certify it"
             )
         return {
             "done": f"no violator after {rounds} rounds",
