@@ -43,9 +43,7 @@ from harness.support.parameters import check_known, parameters_of
 __all__ = ["PathSearchCV", "SolverClassifier", "SolverRegressor"]
 
 _BLOCK_VALUES = 1 << 22  # kernel values that are in memory at a time when points are scored
-_BELOW = (
-    0.99  # fraction of the upper bound below which a coefficient is not at its bound, whatever the solver's rounding
-)
+_BELOW = 0.99  # fraction of its upper bound below which a coefficient is not at the bound, whatever the rounding
 
 
 # -- problems, as folds of a path --------------------------------------------------------------------------
@@ -189,8 +187,10 @@ def _solved(path: _Path, estimator: Any) -> Iterator[tuple[GridPoint, Outcome | 
                 if last.done or "stopped" in last.info:
                     result = outcome(cell, last)
                     yield left.pop(cell.index), result, time.perf_counter() - began
-                    if reuses and result.status is Status.OK and _is_below(result.dual_coef, path.problem(cell)):
-                        while cell.index + 1 in left and left[cell.index + 1].before == cell.index:
+                    if reuses and result.status is Status.OK and result.dual_coef is not None:
+                        problem: Any = path.problem(cell)
+                        is_below = (np.abs(result.dual_coef) < _BELOW * problem.upper).all()
+                        while is_below and cell.index + 1 in left and left[cell.index + 1].before == cell.index:
                             cell = left.pop(cell.index + 1)
                             yield cell, result, 0.0
                     last, began = None, time.perf_counter()
@@ -204,11 +204,6 @@ def _solved(path: _Path, estimator: Any) -> Iterator[tuple[GridPoint, Outcome | 
             failed = left.pop(min(left) if last is None else cell.index)
             yield failed, ended, time.perf_counter() - began
         path.cells = tuple(left.values())
-
-
-def _is_below(dual_coef: Any, problem: Any) -> bool:
-    """Return whether all coefficients are clearly below their upper bounds."""
-    return dual_coef is not None and bool((np.abs(dual_coef) < _BELOW * problem.upper).all())
 
 
 def _coefficients(path: _Path, outcome: Outcome) -> Any:

@@ -50,7 +50,7 @@ def refusal(owner: str, name: str, problem: ProblemSummary) -> str | None:
 
 
 def meets(problem: Problem, gap: float, answer: Answer) -> bool:
-    """Return whether the hulls of the points meet up to rounding: w = 0, here and for every superset of the points."""
+    """Return whether the hulls of the points meet, up to rounding: w = 0, here and for every superset of the points."""
     if not isinstance(problem, HardMargin):
         return False
     floor = 0.0 if answer.relative_gap <= gap else _ROUNDING * problem.largest_diagonal()

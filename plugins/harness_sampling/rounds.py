@@ -315,13 +315,13 @@ class WeightedRounds(Rounds):
             settings, k = self.problem.settings, " and ".join(dict.fromkeys(f"{k:g}" for k in _ks(self.problem)))
             cap_minus = "" if settings.D_minus is None else f", D_minus = {settings.D_minus:g}"
             return (
-                f"the stated hulls meet up to rounding; the model is that of k = {k}, with which they are disjoint: state "
-                f"reduced-hull with D = {settings.D:g}{cap_minus} to certify it"
+                "the stated hulls meet, or are no farther apart than rounding; the model is that of "
+                f"k = {k}, with which they are disjoint: state reduced-hull with D = {settings.D:g}{cap_minus} to certify it"
             )
         return {
             "done": f"no violator after {rounds} rounds",
-            "w may be 0": f"in round {rounds} |w| is rounding noise: the hulls of {self.working_set:,} points meet up to rounding, "
-            "and so do the hulls of all points",
+            "w may be 0": f"in round {rounds} |w| may be rounding noise: the hulls of {self.working_set:,} points meet, or are no "
+            "farther apart than rounding, and so are the hulls of all points",
             "max_rounds": f"violators are left after {rounds} rounds",
             "delta too small": f"{rounds} rounds; at most {self.expected_rounds:.0f} are expected with a valid delta",
         }[status]

@@ -147,7 +147,7 @@ def test_hulls_that_meet_end_the_run_with_w_of_zero():
     ):
         last, _ = finished(solver, problem)
         assert (last.done, last.info["status"]) == (False, "w may be 0")
-        assert "in round 1 |w| is rounding noise: the hulls of" in last.info["stopped"]
+        assert "in round 1 |w| may be rounding noise: the hulls of" in last.info["stopped"]
 
 
 def test_k_doubles_in_the_loop_until_w_is_not_zero():
