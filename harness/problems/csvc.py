@@ -1,7 +1,8 @@
 """c-svc and c-svc-nobias: the soft-margin SVM with the hinge loss.
 
     min_{w,b}  1/2 |w|^2 + sum_i C_i max(0, 1 - y_i (f_i + b))
-    max        sum_i y_i coef_i - 1/2 coef' K coef     s.t.  sum coef = 0,  0 <= y_i coef_i <= C_i
+    max        sum_i y_i coef_i - 1/2 coef' K coef
+               s.t.  sum coef = 0,  0 <= y_i coef_i <= C_i
 
 The second formulation has b = 0 and no equality (Ertekin, Bottou, Giles: LASVM-G and its relatives).
 """

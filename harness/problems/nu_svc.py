@@ -1,7 +1,8 @@
 """nu-svc: the soft-margin SVM with a free margin and a given share of points that may be within it.
 
     min_{w,b,rho}  1/2 |w|^2 - nu rho + 1/n sum_i max(0, rho - y_i (f_i + b))
-    max            -1/2 coef' K coef     s.t.  sum coef = 0,  sum |coef| = nu,  0 <= y_i coef_i <= 1 / n
+    max            -1/2 coef' K coef
+                   s.t.  sum coef = 0,  sum |coef| = nu,  0 <= y_i coef_i <= 1 / n
 
 nu bounds the share of points within the margin from above and the share of support vectors from below; the margin is
 rho / |w|. With sum coef = 0 the coefficients of each class sum to nu / 2 in size: this is the reduced-hull problem of

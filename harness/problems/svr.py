@@ -1,7 +1,8 @@
 """eps-svr: regression with the epsilon-insensitive loss.
 
     min_{w,b}  1/2 |w|^2 + C sum_i max(0, |y_i - f_i - b| - epsilon)
-    max        sum_i y_i coef_i - epsilon sum_i |coef_i| - 1/2 coef' K coef     s.t.  sum coef = 0,  |coef_i| <= C
+    max        sum_i y_i coef_i - epsilon sum_i |coef_i| - 1/2 coef' K coef
+               s.t.  sum coef = 0,  |coef_i| <= C
 
 Source: Drucker, Burges, Kaufman, Smola, Vapnik, NIPS 9 (1997); Smola & Schoelkopf 2004, section 2.
 """

@@ -240,6 +240,6 @@ def test_the_command_shows_it_beside_the_margin(tmp_path, capsys, oracle):
         assert "no inliers' margin: plugin 'rgd', " in text
         assert "lasvm does not solve hard-margin" in text
         return
-    assert "margin bound: no model that gives up the share alone has a wider margin." in text
+    assert "margin bound: upper bound of the margin of every model that gives up only the share." in text
     ratio = float(shown["margin"]) / float(shown["inliers' margin"])
     assert ratio == pytest.approx(float(shown["of inliers'"]), rel=1e-3)
