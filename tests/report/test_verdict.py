@@ -244,7 +244,7 @@ def check_across_formulations(records, line):
 
 def check_accuracies(records, line):
     """The first one named has the highest mean accuracy of those who did what was asked."""
-    names = re.split(r", | or ", re.match(r"Take (.+?):", line)[1])
+    names = re.split(r", | and ", re.match(r"(.+?)(?::| is more accurate)", line)[1])
     scores = [exp(mean(log(of[0]["test_accuracy"]) for of in runs_of(records, name).values())) for name in names]
     assert scores[0] == max(scores)
     if than := re.search(rf"more accurate than ({NAME}) \(", line):
