@@ -50,7 +50,8 @@ def render(records: Sequence[Record], **_options: Any) -> str:
             for row, (first, *others) in zip(group.rows, rows, strict=True):
                 lines.append(_row([rf"{_cell(first)}~\cite{{{_cited(row, entries)}}}", *map(_cell, others)]))
         lines += [r"    \bottomrule", r"  \end{tabular}"]
-        lines += [rf"  \par\medskip\footnotesize {' '.join(map(_escaped, sentences))}", r"\end{table}"]
+        lines += [rf"  \par\medskip\footnotesize {' '.join(map(_escaped, sentences))}"] * bool(sentences)
+        lines.append(r"\end{table}")
     return "\n".join([*lines, "", _ENTRIES, *entries.values()]) + "\n"
 
 

@@ -166,7 +166,7 @@ class ChildRun:
         limit = self.spec.limits.memory_limit or math.inf
         others = resource.getrusage(resource.RUSAGE_CHILDREN)
         return (
-            any(self.counts)
+            any(self.counts[:1])  # it yielded, and is no path
             and claims.status in _REPEATABLE
             and claims.stopped_by is not StoppedBy.TIME
             and not self.spec.queries_targets
@@ -193,11 +193,10 @@ class ChildRun:
                 outcome = drive(solver, problem, rng, limits, plain=plain, clocks=clocks)
                 if outcome.stopped_by is StoppedBy.TIME:
                     break
-                counts, is_same = (
-                    self._counts(outcome, problem),
-                    spec.threads > 1,
-                )  # their sums may differ in the last digits
-                if counts != self.counts or not (is_same or _packed_model(outcome, problem) == model):
+                counts = self._counts(outcome, problem)
+                # sums of several threads may differ in their last digits, so their models are not compared
+                is_other_model = spec.threads == 1 and _packed_model(outcome, problem) != model
+                if counts != self.counts or is_other_model:
                     claims.status, claims.stopped_by = Status.INVALID, StoppedBy.FAULT
                     claims.reason = (
                         f"a later fit of the same problem has another model or other counts of yields, iterations and kernel "

@@ -24,7 +24,6 @@ class Tuning:
     active_factor: float = 2.0  # number of active points over points that are free or violate
     active_least: int = 512  # smallest number of active points
     active_slack: float = 1.1  # smallest number of active points over points that are free or violate
-
     focus_points: int = 16384  # largest number of points of such a problem: of more, too many matter
     focus_violation: float = 0.5  # violation, in the tolerance of narrowed bounds, below which none is computed
 
