@@ -137,7 +137,7 @@ def plan(quick: bool) -> list[Block]:
         right = [("c-svc", METHODS[SOFT][1])]
         found += _blocks("clean", f"{name}, clean", f"{selection},noise=0", DRAWS, right, **drawn)
     for name in ("AustralianCredit", "BreastCancer", "GermanNumber", "SVMGuide1"):
-        found += _blocks("depth", name, SETS[name], 5, [METHODS["rgd-tree, deep"]], **measured)
+        found += _blocks("depth", name, SETS[name], DRAWS, [METHODS["rgd-tree, deep"]], **measured)
     for name, selection in SMALL.items():
         small = [("ramp-svc", (RAMP_EXACT, *RAMP)), ("outlier-margin", (OUTLIER_EXACT, *MARGINS))]
         found += _blocks("exact", name, selection, 20, small, **{**measured, "runs": 0})
@@ -147,7 +147,7 @@ def plan(quick: bool) -> list[Block]:
     shapes = [("over n", n, 100) for n in SIZES] + [("over d", 5000, d) for d in FEATURES]
     for name, n, d in shapes:
         drawn_set = f"gaussian-outliers[least={n},most={n},test=1,d={d},outliers=0.1,ratio=10]"
-        found.append({"figure": "cost", "set": name, "datasets": [drawn_set], "plugins": [tree(0.1)], "seeds": [0, 1, 2],
+        found.append({"figure": "cost", "set": name, "datasets": [drawn_set], "plugins": [tree(0.1)], "seeds": list(range(DRAWS)),
                       "formulation": "outlier-margin", "kernel": "linear"})  # fmt: skip
     return found
 
