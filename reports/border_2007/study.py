@@ -150,11 +150,18 @@ def derived(results: Results) -> pd.DataFrame:
     over = breakeven(results.every)
     few = {"protocol": f"{len(over)} of 18 sets"}
     mean = over.rank(axis=1, ascending=False, method="min").mean()
-    pooled = [{"set": "average", "solver": solver, "quantity": "rank", "value": value, **few} for solver, value in mean.items()]
-    pooled.append({"set": "all 18", "solver": UNDER, "quantity": "p_value", "value": p_value(over[AL] - over[UNDER]), **few})
+    pooled = [
+        {"set": "average", "solver": solver, "quantity": "rank", "value": value, **few}
+        for solver, value in mean.items()
+    ]
+    pooled.append(
+        {"set": "all 18", "solver": UNDER, "quantity": "p_value", "value": p_value(over[AL] - over[UNDER]), **few}
+    )
     runs = own(results).drop(columns="solver").rename(columns={"selection": "solver"})
     found = [runs.assign(quantity=name, value=runs[name]) for name in (*DERIVED, "C", "gamma")]
-    return pd.concat([*found, pd.DataFrame(pooled)])[[*IDENTITY, "protocol", "quantity", "value"]].dropna(subset=["value"])
+    return pd.concat([*found, pd.DataFrame(pooled)])[[*IDENTITY, "protocol", "quantity", "value"]].dropna(
+        subset=["value"]
+    )
 
 
 def breakeven(runs: pd.DataFrame) -> pd.DataFrame:

@@ -21,7 +21,7 @@ ORACLE = "oracle=smo-block]"
 BISECTION, DOUBLING = "chosen-k", "chosen-k[how=doubling]"
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.5, 0.75, 1.0, 2.0, 3.0, 6.0)  # r over delta^2; the theorems have 6
 KERNELS = {
-    "digits": ("digits", (1, 20), (0.5, 0.75), 1348), "banana": ("banana", (800,), (0.5, 0.75), 4000),
+    "digits": ("digits", (1, 20), (0.5, 0.75), 1198), "banana": ("banana", (800,), (0.5, 0.75), 4000),
     "covtype": ("covtype[n=3000,n_test=3000,scale=standard]", (1, 300), (0.5, 0.75), 3000),
     "adult": ("adult-split[n=5000]", (800,), (0.75,), 5000),
 }  # fmt: skip
