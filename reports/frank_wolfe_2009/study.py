@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 from harness_fw import core_set_bound, iteration_bound
 
+from reports.frank_wolfe_2009.plugin import least_core_set
 from reports.kit.estimates import Estimate, exact, geometric, within
 from reports.kit.pictures import COLOURS, lines
 from reports.kit.results import Results
 from reports.kit.rows import grouped, pivoted
 from reports.kit.settings import SETTINGS
-from reports.kit.sources import least_core_set
 from reports.kit.study import Block, Claim, Study
 
 SOLVERS = ("fw", "gilbert", "fw-pairwise", "mdm", "nearest-point", "fw-fully-corrective", "cvm")
@@ -396,4 +396,5 @@ STUDY = Study(
     pictures={"iterations": iterations, "core_set": core_set},
     claims=claims,
     numbers=numbers,
+    plugins=("plugin.py",),
 )  # fmt: skip

@@ -21,8 +21,8 @@ from reports.kit.estimates import Estimate, together, verdict
 from reports.kit.results import Results, read_published
 
 ROOT = Path(__file__).resolve().parents[1]
-PLUGINS = tuple(str(ROOT / "kit" / f"{name}.py") for name in ("solvers", "libsvm_counted", "sources"))
-"""Solvers, data sources and metrics that only studies use."""
+SOURCES = str(ROOT / "kit" / "sources.py")
+"""A plugin with data sources of several studies."""
 
 Block = Mapping[str, Any]
 """Runs of a plan: what `harness.compare` takes, by its names, and beside it
@@ -106,7 +106,7 @@ class Study:
     @property
     def plugin_paths(self) -> list[str]:
         """The files of solvers, data sources and metrics that its runs need beside the installed ones."""
-        return [*PLUGINS, *(str(self.folder / name) for name in self.plugins)]
+        return [SOURCES, *(str(self.folder / name) for name in self.plugins)]
 
     def parts(self, *, quick: bool) -> list[str]:
         """Return the parts that can be asked for: figures of the plan, what goes on from them, what the study measures itself."""

@@ -13,7 +13,7 @@ import harness
 from harness.registry.discovery import load_registry
 from reports.kit import rows
 from reports.kit.settings import SETTINGS, Setting
-from reports.kit.study import PLUGINS, Block, Row
+from reports.kit.study import Block, Row, study_named
 
 ONE, TWO, FIVE = "lasvm", "lasvm[epochs=2]", "lasvm[epochs=5]"
 PRINTED = "lasvm[second_order_from=none,finisher=none]"  # pairs by the paper's rule, in the finishing step too
@@ -185,14 +185,15 @@ def together(quick: bool) -> Iterator[Row]:
     The runs are the plan's, and come from the store; what it does not hold is measured.
     """
     blocks = [block for block in plan(quick) if block["figure"] == "figure4"]
+    plugins = study_named("lasvm-2005").plugin_paths
     for suffix in dict.fromkeys(str(block["set"])[len("mnist-8") :] for block in blocks):
         own = [block for block in blocks if str(block["set"])[len("mnist-8") :] == suffix]
         options = {name: value for name, value in own[0].items() if name not in _NOT_OPTIONS}
         result = harness.compare(
-            ",".join(own[0]["plugins"]), [block["datasets"][0] for block in own], plugin_path=PLUGINS, quiet=True,
+            ",".join(own[0]["plugins"]), [block["datasets"][0] for block in own], plugin_path=plugins, quiet=True,
             store=harness.default_store().with_name("papers.sqlite"), **options,
         )  # fmt: skip
-        sources = [load_registry(list(PLUGINS)).select_datasets(block["datasets"][0])[0] for block in own]
+        sources = [load_registry(plugins).select_datasets(block["datasets"][0])[0] for block in own]
         labels = np.stack([source.load().y_test for source in sources])
         for solver in own[0]["plugins"]:
             found = [each for each in result.records if each["label"] == solver and each["status"] == harness.Status.OK]

@@ -358,6 +358,7 @@ STUDY = Study(
     claims=claims,
     numbers=numbers,
     derived=derived,
+    plugins=("plugin.py", "libsvm_counted.py"),
     printed={
         "kernel_values_M": ("kernel_evaluations", 1e-6, 0.0),
         "libsvm_kernel_values_M": ("info.kernel_evaluations_libsvm", 1e-6, 0.0),

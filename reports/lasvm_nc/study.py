@@ -259,6 +259,7 @@ STUDY = Study(
         "figure8": figure8,
     },
     claims=claims,
+    plugins=("plugin.py",),
     printed={
         "accuracy": ("error", -1.0, 100.0), "prbep": ("metrics.prbep", 100.0, 0.0), "auc": ("metrics.roc-auc", 1.0, 0.0),
         "g_means": ("metrics.g-means", 100.0, 0.0), "kernel_values_M": ("kernel_evaluations", 1e-6, 0.0),

@@ -468,4 +468,5 @@ STUDY = Study(
     claims=claims,
     derived=derived,
     expected=(Status.UNFINISHED,),
+    plugins=("plugin.py",),
 )  # fmt: skip

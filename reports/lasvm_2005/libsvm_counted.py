@@ -2,8 +2,8 @@
 
 ``libsvm-counted``  is there once it is built, which needs a C++ compiler called g++:
 
-    python -m reports.kit.libsvm_counted                    # fetches the source with pip
-    python -m reports.kit.libsvm_counted --source FOLDER    # of the unpacked source, where there is no network
+    python -m reports.lasvm_2005.libsvm_counted                    # fetches the source with pip
+    python -m reports.lasvm_2005.libsvm_counted --source FOLDER    # of the unpacked source, where there is no network
 
 The library goes into the harness's cache folder.
 """
@@ -143,7 +143,7 @@ class LibSVMCounted(LibSVMOfficial):
         """Refuse what LIBSVM does, and everything where the library is not built."""
         if self.package not in sys.modules:
             if not is_built():
-                return f"{self.name} is not built; run: python -m reports.kit.libsvm_counted"
+                return f"{self.name} is not built; run: python -m reports.lasvm_2005.libsvm_counted"
             spec = importlib.util.spec_from_file_location(self.package, folder() / "svm.py")
             assert spec is not None
             assert spec.loader is not None
