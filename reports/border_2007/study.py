@@ -21,7 +21,7 @@ from reports.kit.pictures import lines, plt
 from reports.kit.results import Results
 from reports.kit.rows import IDENTITY, grouped, pivoted
 from reports.kit.settings import FITTED, SETTINGS, Setting
-from reports.kit.study import Block, Claim, Study
+from reports.kit.study import Block, Study
 
 SMALL, SEARCH, RANDOM = "active-small-pool", "active-full-search", "random-sampling"
 AL, FULL, MARGIN = *(f"{each}[stop=support,stop_tolerance=0.01]" for each in (SMALL, SEARCH)), f"{SMALL}[stop=margin]"
@@ -345,8 +345,8 @@ def draw_aubc(results: Results) -> Any:
 # -- claims -----------------------------------------------------------------------------------------------
 
 
-def claims(results: Results) -> list[Claim]:
-    """Return what the papers claim."""
+def claims(results: Results) -> dict[str, list[Estimate]]:
+    """Return the estimates of each claim."""
     parts = ("table1", "figure2", "figure16", "figure7", "figure6")
     runs, search, sixteen, roc, adult = (own(results, part) for part in parts)
     stopped, ours = grouped(runs[runs["solver"] == AL], "set", sort=False), breakeven(results.every)
@@ -366,48 +366,27 @@ def claims(results: Results) -> list[Claim]:
     def points(frame: pd.DataFrame, first: str, second: str, metric: str) -> list[Estimate]:
         return differences(frame, first, second, f"metrics.{metric}", 100.0)
 
-    return [
-        Claim("The best of 59 random points serves as well as the best of all and is at least 4 times faster (Figure 2).",
-            "full search takes at least 4 times as long (the paper's), PRBEP of the small pool is at most a point less (ours)",
-            [*within(ratios(search, FULL, AL, "cpu"), least=4.0, aspect="CPU time, full search / small pool"),
-             *within(points(search, AL, FULL, "prbep"), least=-1.0, aspect="PRBEP, points")], "the paper's and ours"),
-        Claim("Stopped early, AL predicts as well as Batch, which has all labels, or better (Table 1).",
-            "g-means minus Batch's in points, paired by draw, at least -1", within(points(runs, AL, "batch", "g-means"), least=-1.0)),
-        Claim("A small part of the labels is enough (Table 1).", "percent of the labels, at most 50",
-            within((mean_of(str(name), one["data_efficiency"], ".1f") for name, one in stopped), most=50.0)),
-        Claim("The support vectors are much less imbalanced than the data (Table 1).",
-            "SV- / SV+ at the early stop over the negatives for each positive of the data, at most 0.5",
-            within((mean_of(str(name), one["sv_ratio"] / data[name], ".2f") for name, one in stopped), most=0.5)),
-        Claim("AL reaches the final SV- / SV+ with 2,000 of 7,770 labels (Figure 8).", "SV- / SV+ there over the final, at most 1.1",
-            within((mean_of(name, [one for key, one in settled if key == name], ".2f") for name in FIGURE8), most=1.1)),
-        Claim("AL takes less time than SMOTE (Table 3).", "CPU time of AL to its early stop over SMOTE's, in turns, at most 1",
-            within(ratios(runs, AL, "smote", "cpu"), most=1.0), "the paper's"),
-        Claim("AL computes fewer kernel values than SMOTE.", "kernel values to its early stop over SMOTE's at most 1",
-            within(ratios(runs, AL, "smote", "kernel_evaluations"), most=1.0)),
-        Claim("AL has the best PRBEP of five methods (Table 4).", f"none has {TIED} points more on 12 of 18 sets, or a larger share",
-            within([wins], least=12 / 18), "the paper's"),
-        Claim("AL has significantly more PRBEP than undersampling (section 6).", "Wilcoxon's signed ranks over sets: p at most 0.01",
-            [exact(f"p over {len(ours)} sets", p if gap.mean() > 0 else 1.0, ".4f").at_most(0.01)], "the paper's"),
-        Claim("As positives become fewer, AL has more g-means than random sampling with as many labels (Figure 5).",
-            "at the labels of AL's mean early stop, difference in points, paired by draw, above 0",
-            within(differences(waves, SMALL, RANDOM, "value"), least=0.0), "the paper's"),
-        Claim("Stopped early, AL has more PRBEP than random sampling with all labels (Figure 6).",
-            "difference in points, paired by draw, above 0", within(points(adult, AL, RANDOM, "prbep"), least=0.0), "the paper's"),
-        Claim("The ROC curve of AL is as good as that of all labels, and above that of as many random ones (Figure 7).",
-            "the area in points, at least that of all labels less 0.5 (ours), and above that of as many random ones (the paper's)",
-            [*within(points(roc, AL, RANDOM, "roc-auc"), least=-0.5, aspect="all labels"),
-             *within(points(roc, AL, FEWER, "roc-auc"), least=0.0, aspect="as many random ones")], "the paper's and ours"),
-        Claim("Uncertainty sampling has more AUBC than random sampling on all sets but Banana (Lu, Li, Lin 2023).",
-            "LASVM steps, full search minus random on the same draws: of the published sign",
-            [one.at_least(0.0) if sign[one.name, "uncertainty"] > sign[one.name, "uniform"] else one.at_most(0.0)
-             for one in differences(found, SEARCH, RANDOM, "aubc", form="+.4f")], "theirs"),
-        Claim("Their AUBC are got again, but on Ringnorm, whose points had to be drawn anew.",
-            "our mean is within a standard deviation of their trials", [one for name, _, one in near(results) if name != "Ringnorm"]),
-        Claim("A LASVM step and the best of 50 are 95 times faster than training anew, searching all (LASVM paper, Figure 16).",
-            "Reuters, 500 labels: at least 95 times, as 917 s over 9.6 s (the paper's); at most 0.5 points of error more (ours)",
-            [*within(ratios(sixteen[sixteen["set"] == "reuters"], anew, some, "cpu"), least=95.0, aspect="CPU time"),
-             *within(differences(sixteen, some, anew, "error"), most=0.5, aspect="error, points")], "the paper's and ours"),
-    ]  # fmt: skip
+    return {
+        "pool": within(ratios(search, FULL, AL, "cpu"), least=4.0, aspect="CPU time, full search / small pool")
+        + within(points(search, AL, FULL, "prbep"), least=-1.0, aspect="PRBEP, points"),
+        "batch": within(points(runs, AL, "batch", "g-means"), least=-1.0),
+        "labels": within((mean_of(str(name), one["data_efficiency"], ".1f") for name, one in stopped), most=50.0),
+        "balance": within((mean_of(str(name), one["sv_ratio"] / data[name], ".2f") for name, one in stopped), most=0.5),
+        "settled": within((mean_of(name, [one for key, one in settled if key == name], ".2f") for name in FIGURE8), most=1.1),
+        "time": within(ratios(runs, AL, "smote", "cpu"), most=1.0),
+        "kernel": within(ratios(runs, AL, "smote", "kernel_evaluations"), most=1.0),
+        "best": within([wins], least=12 / 18),
+        "significant": [exact(f"p over {len(ours)} sets", p if gap.mean() > 0 else 1.0, ".4f").at_most(0.01)],
+        "random": within(differences(waves, SMALL, RANDOM, "value"), least=0.0),
+        "early": within(points(adult, AL, RANDOM, "prbep"), least=0.0),
+        "roc": within(points(roc, AL, RANDOM, "roc-auc"), least=-0.5, aspect="all labels")
+        + within(points(roc, AL, FEWER, "roc-auc"), least=0.0, aspect="as many random ones"),
+        "aubc": [one.at_least(0.0) if sign[one.name, "uncertainty"] > sign[one.name, "uniform"] else one.at_most(0.0)
+                 for one in differences(found, SEARCH, RANDOM, "aubc", form="+.4f")],
+        "again": [one for name, _, one in near(results) if name != "Ringnorm"],
+        "retrained": within(ratios(sixteen[sixteen["set"] == "reuters"], anew, some, "cpu"), least=95.0, aspect="CPU time")
+        + within(differences(sixteen, some, anew, "error"), most=0.5, aspect="error, points"),
+    }  # fmt: skip
 
 
 def numbers(results: Results) -> dict[str, Any]:
@@ -469,5 +448,5 @@ STUDY = Study(
             yticks=(0.5, 1, 2, 5, 10), ylim=(0.25, 15)),
         "aubc": draw_aubc,
     },
-    claims=claims, numbers=numbers, plugins=["plugin.py"], printed=PRINTED, derived=derived,
+    estimates=claims, numbers=numbers, plugins=["plugin.py"], printed=PRINTED, derived=derived,
 )  # fmt: skip

@@ -17,7 +17,7 @@ from reports.kit.pictures import COLOURS, lines
 from reports.kit.results import Results
 from reports.kit.rows import grouped, pivoted
 from reports.kit.settings import SETTINGS
-from reports.kit.study import Block, Claim, Study
+from reports.kit.study import Block, Study
 
 SOLVERS = ("fw", "gilbert", "fw-pairwise", "mdm", "nearest-point", "fw-fully-corrective", "cvm")
 """Each is of a paper; fw is Algorithm 1 of this one."""
@@ -296,8 +296,8 @@ def core_set(results: Results) -> Any:
     return _against(results, "core_set", "points in the core set")
 
 
-def claims(results: Results) -> list[Claim]:
-    """Return the paper's claims: rates, core sets, bounds, and competitiveness."""
+def claims(results: Results) -> dict[str, list[Estimate]]:
+    """Return the estimates of each claim: rates, core sets, bounds, and competitiveness."""
     factors = last_factors(results)
     found, out = levels(results), lost(results)
     rated = {name for name, hulls in PROBLEMS.items() if hulls.rates}
@@ -320,38 +320,18 @@ def claims(results: Results) -> list[Claim]:
         exact(f"{row['set']}, {row['epsilon']:.0e}", row["iterations"] / row["Theorem 3.1"], ".1e")
         for _, row in held.iterrows()
     ]
-    return [
-        Claim(
-            "Away steps make Frank-Wolfe converge linearly; without them it does not (Theorem 3.4).",
-            "the last factor of ten of the accuracy takes at most twice the iterations, of gilbert more than twice; iterations over "
-            "log(1 / epsilon) are nearer to a line than to a parabola: residuals of the linear fit over the other's at most 1",
-            [*of(factors, ["fw"], most=LINEAR, aspect="last factor of ten"), *of(fits, ["fw"], most=1.0, aspect="residuals"),
-             *of(factors, ["gilbert"], least=LINEAR, aspect="gilbert")],
-        ),
-        Claim(
-            "Pairwise steps and the rules of MDM and of the nearest point do as well, of which the paper proves nothing.", "the same",
-            [*of(factors, LINEAR_RATE[1:], most=LINEAR, aspect="last factor of ten"),
-             *of(fits, LINEAR_RATE[1:], most=1.0, aspect="residuals")],
-        ),
-        Claim(
-            "Iterations are at most those of Theorem 3.1.", "iterations of fw over (29) at most 1",
-            within(iteration, most=1.0), "the paper's",
-        ),
-        Claim(
-            "A core set keeps a margin of 1 - epsilon (Theorem 3.3).", "loss over epsilon at most 1",
-            [exact(str(name), value).at_most(1.0) for name, value in worst.items()], "the paper's",
-        ),
-        Claim("It is far smaller than the points.", f"at most {SPARSE:g} of the points at epsilon = 1e-3", share),
-        Claim(
-            "Where the core set is small the hull solvers are competitive (section 4 calls for the study).",
-            "time of the fastest hull solver of a paper over smo-block's, to one gap, at most 1", _fastest(results, BLOCK,
-            sparse=True),
-        ),
-        Claim(
-            "On linear problems too (against LinearSVC).", "time of the fastest hull solver of a paper over LinearSVC's at most 1",
-            _fastest(results, "LinearSVC"),
-        ),
-    ]  # fmt: skip
+    return {
+        "rate": of(factors, ["fw"], most=LINEAR, aspect="last factor of ten")
+        + of(fits, ["fw"], most=1.0, aspect="residuals")
+        + of(factors, ["gilbert"], least=LINEAR, aspect="gilbert"),
+        "others": of(factors, LINEAR_RATE[1:], most=LINEAR, aspect="last factor of ten")
+        + of(fits, LINEAR_RATE[1:], most=1.0, aspect="residuals"),
+        "iterations": within(iteration, most=1.0),
+        "margin": within((exact(str(name), value) for name, value in worst.items()), most=1.0),
+        "sparse": share,
+        "competitive": _fastest(results, BLOCK, sparse=True),
+        "linear": _fastest(results, "LinearSVC"),
+    }
 
 
 def _fastest(results: Results, peer: str, *, sparse: bool = False) -> list[Estimate]:
@@ -394,7 +374,7 @@ STUDY = Study(
         "lemma": lemma, "large": large, "geometry": geometry,
     },
     pictures={"iterations": iterations, "core_set": core_set},
-    claims=claims,
+    estimates=claims,
     numbers=numbers,
     plugins=("plugin.py",),
 )  # fmt: skip

@@ -1,7 +1,8 @@
 """A study: a plan of runs, and what its page says of their table.
 
-A folder of reports holds ``study.py`` with ``STUDY``, ``published.csv`` (what the paper prints), ``page.md.j2`` (its prose), and
-what these give: ``results.parquet`` (see `reports.kit.rows`), ``README.md``, ``TABLES.md`` and the pictures.
+A folder of reports holds ``study.py`` with ``STUDY``, ``published.csv`` (what the paper prints), ``claims.csv`` (what it claims),
+``page.md.j2`` (its prose), and what these give: ``results.parquet`` (see `reports.kit.rows`), ``README.md``, ``TABLES.md`` and the
+pictures.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class Study:
     own : part -> what the study measures itself: whether it is quick -> rows
     tables : name -> results -> a table of the appendix, its index first; its docstring is its title
     pictures : name -> results -> a figure of matplotlib, None where there is nothing to draw
-    claims : results -> the claims
+    estimates : results -> those that judge each claim, by its key in ``claims.csv``
     numbers : results -> what the prose of the page says in numbers, by name
     derived : results -> what the paper prints and no run has by itself: set, solver, quantity, value and protocol
     expected : statuses of runs that ended as they were meant to, beside ``ok``
@@ -91,7 +92,7 @@ class Study:
     own: Mapping[str, Callable[[bool], Iterable[Row]]] = field(default_factory=dict)
     tables: Mapping[str, Callable[[Results], pd.DataFrame]] = field(default_factory=dict)
     pictures: Mapping[str, Callable[[Results], Any]] = field(default_factory=dict)
-    claims: Callable[[Results], Sequence[Claim]] = lambda results: ()
+    estimates: Callable[[Results], Mapping[str, Sequence[Estimate]]] = lambda results: {}
     numbers: Callable[[Results], Mapping[str, Any]] = lambda results: {}
     derived: Callable[[Results], pd.DataFrame | None] = lambda results: None
     expected: Sequence[str] = ()
@@ -111,6 +112,15 @@ class Study:
     def parts(self, *, quick: bool) -> list[str]:
         """Return the parts that can be asked for: figures of the plan, what goes on from them, what the study measures itself."""
         return list(dict.fromkeys([*(str(block["figure"]) for block in self.plan(quick)), *self.later, *self.own]))
+
+    def claims(self, results: Results) -> list[Claim]:
+        """Return the claims of ``claims.csv``: key, text, criterion, whose, and sets where some were not measured."""
+        path = self.folder / "claims.csv"
+        if not path.exists():
+            return []
+        found = self.estimates(results)
+        rows_ = pd.read_csv(path).to_dict("records")
+        return [Claim(estimates=found[row.pop("key")], **row) for row in rows_]
 
     def results(self, folder: Path | None = None) -> Results:
         """Return what was measured: in ``folder``, or in the study's own."""

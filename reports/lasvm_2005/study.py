@@ -14,7 +14,7 @@ from reports.kit.page import beside
 from reports.kit.pictures import grid, legend, plain
 from reports.kit.results import Results
 from reports.kit.rows import grouped
-from reports.kit.study import Claim, Study
+from reports.kit.study import Study
 from reports.lasvm_2005 import pictures, plan
 from reports.lasvm_2005.plan import COUNTED, EACH, EXACT, LIBSVM, ONE, ONLINE, PRINTED, stopped_at
 
@@ -261,8 +261,8 @@ def estimates(runs: pd.DataFrame, first: str, second: str, quantity: str, **crit
     return within((differences if quantity == "error" else ratios)(runs, first, second, quantity), **criterion)
 
 
-def claims(results: Results) -> list[Claim]:
-    """Return the claims of claims.csv."""
+def claims(results: Results) -> dict[str, list[Estimate]]:
+    """Return the estimates of each claim."""
     runs, finishing = compared(results), results.runs("figure9")
     adult, eight = (pictures.selected(results, figures) for figures in (["figure11"], ["figure13", "figure14"]))
     mnist = runs["set"].str.startswith("mnist")
@@ -276,7 +276,7 @@ def claims(results: Results) -> list[Claim]:
         eight["dataset"].str.extract(r"noise_seed=(\d+)")[0].fillna("0").astype(int)
     )  # each beside the one with clean labels
     flipped = eight.assign(seed=draw, set="mnist-8, 10 % flipped", dataset="")[there.astype(bool)]
-    found = {
+    return {
         "x1": errors(runs, ONE, LIBSVM),
         "x2": errors(runs, plan.TWO, LIBSVM),
         "x5": within(below(results, plan.FIVE), most=1e-3),
@@ -317,8 +317,6 @@ def claims(results: Results) -> list[Claim]:
         "clean": first_as_good(eight),
         "noise": errors(flipped, stopped_at("active", 3200), LIBSVM),
     }
-    rows = pd.read_csv(STUDY.folder / "claims.csv").itertuples()
-    return [Claim(row.text, row.criterion, found[row.key], row.whose) for row in rows]
 
 
 def growth(results: Results) -> list[Estimate]:
@@ -355,7 +353,7 @@ STUDY = Study(
         "figure6": figure6, "scaling": scaling, "figure9": figure9, "figure10": figure10, "selected": selected,
     },
     pictures={"figure8": drawn, **pictures.PICTURES},
-    claims=claims,
+    estimates=claims,
     numbers=numbers,
     derived=derived,
     plugins=("plugin.py", "libsvm_counted.py"),
