@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from reports.kit.estimates import ONE_RUN, Estimate, geometric, mean_of, within
-from reports.kit.pictures import COLOURS, grid, legend
+from reports.kit.pictures import lines
 from reports.kit.results import Results
 from reports.kit.rows import grouped, pivoted
 from reports.kit.settings import SETTINGS
@@ -214,18 +214,12 @@ def spread(results: Results) -> Any:
     found = _map(results)
     if found.empty:
         return None
-    shown = [library for library in ("libsvm", "sklearnex") if found[library].notna().any()]
-    figure, panels = grid(len(shown), width=4.6, height=3.2, columns=2)
-    handles: dict[str, Any] = {}
-    for axes, library in zip(panels, shown, strict=True):
-        for place, (C, own) in enumerate(found.dropna(subset=[library]).groupby("C")):
-            (handles[f"C = {C}"],) = axes.loglog(
-                own["ours"], own[library], "o", color=COLOURS[place], markersize=4, alpha=0.8
-            )
+    points = found.melt(["ours", "C"], ["libsvm", "sklearnex"], "library", "ratio").replace({"library": LIBRARIES})
+    points = points.sort_values("C", kind="stable").assign(C="C = " + points["C"])
+    how = {"xscale": "log", "yscale": "log", "xlabel": "CPU s of smo-block", "ylabel": "times as long"}
+    figure = lines(points, "ours", "ratio", panel="library", line="C", style="o", columns=2, over=None, **how)
+    for axes in figure.axes if figure else ():
         axes.axhline(1.0, color="#444444", linewidth=0.8)
-        axes.set(title=LIBRARIES[library], xlabel="CPU s of smo-block", ylabel="times as long")
-        axes.grid(alpha=0.25)
-    legend(figure, handles)
     return figure
 
 

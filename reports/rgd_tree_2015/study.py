@@ -13,7 +13,7 @@ from scipy import optimize
 
 from harness import Status
 from reports.kit.estimates import Estimate, mean_of, share, within
-from reports.kit.pictures import COLOURS, grid, legend, plt
+from reports.kit.pictures import dots, lines
 from reports.kit.results import Results
 from reports.kit.rows import grouped, pivoted
 from reports.kit.study import Block, Study
@@ -321,67 +321,43 @@ def _relative_errors(parameters: Any, x: Any, cpu: Any) -> Any:
 def figure4(results: Results) -> Any:
     """Draw the test errors over the share of outliers, over D / rho, and over rounds of boosting."""
     shares, ratios = ended(results, "figure4a"), ended(results, "figure4b")
-    if shares.empty or ratios.empty:
-        return None
-    figure, panels = grid(3, width=4.0, height=3.2, columns=3)
-    handles: dict[str, Any] = {}
     kind = shares["solver"].str.extract(r"^(?:filtered\[detector=)?([a-z-]+)")[0].replace({"smo-block": SOFT})
-    for place, (name, own) in enumerate(shares.assign(kind=kind).groupby("kind", sort=False)):
-        best = grouped(own, ["set", "solver"], sort=False)["error"].agg(["mean", "std"]).reset_index()
-        best = best.loc[best.groupby("set", sort=False)["mean"].idxmin()]
-        x = best["set"].str.extract(r"([\d.]+)")[0].astype(float)
-        handles[str(name)] = panels[0].errorbar(
-            x, best["mean"], yerr=best["std"], color=COLOURS[place], marker="o", capsize=3
-        )
-    panels[0].set(title="4(a): D / rho = 10", xlabel="outliers, % of the training labels", ylabel="test error, %")
-    over = grouped(ratios[ratios["solver"] == tree(0.1)], "set", sort=False)["error"].agg(["mean", "std"])
-    x = over.index.str.extract(r"([\d.]+)")[0].astype(float)
-    panels[1].errorbar(x, over["mean"], yerr=over["std"], color=COLOURS[0], marker="o", capsize=3)
-    panels[1].set(title="4(b): 10 % outliers", xlabel="D / rho", ylabel="test error, %")
-    last = grouped(ratios[ratios["set"] == f"D/rho {RATIOS[-1]:g}"], "solver")["error"].agg(["mean", "std"])
-    for place, nodes in enumerate(NODES):
-        names = [f"rgd-boosted[outliers=0.1,height=5,rounds={n},nodes={nodes}]" for n in ROUNDS]
-        own = last.reindex(names)
-        label = f"height 5, {nodes} nodes a level"
-        handles[label] = panels[2].errorbar(
-            ROUNDS, own["mean"], yerr=own["std"], color=COLOURS[5 + place], marker="s", capsize=3
-        )
-    if tree(0.1) in last.index:
-        handles["one tree of height 10"] = panels[2].axhline(
-            last.loc[tree(0.1), "mean"], color=COLOURS[0], linestyle="--"
-        )
-    panels[2].set(
-        title=f"4(c): D / rho = {RATIOS[-1]}", xticks=ROUNDS, xlabel="rounds of boosting", ylabel="test error, %"
+    shares = shares.assign(panel="4(a): over outliers, %, D / rho = 10", line=kind, x=_number(shares))
+    key = ["set", "line", "solver"]
+    best = grouped(shares, key, sort=False)["error"].mean().groupby(key[:2], sort=False).idxmin()
+    best = shares.set_index(key).loc[list(best)].reset_index()
+    trees = ratios[ratios["solver"] == tree(0.1)].assign(line="rgd-tree")
+    over = trees.assign(panel="4(b): over D / rho, 10 % outliers", x=_number(trees))
+    last = ratios[ratios["set"] == f"D/rho {RATIOS[-1]:g}"].assign(panel=f"4(c): over rounds, D / rho = {RATIOS[-1]}")
+    rounds = last["solver"].str.extract(r"rounds=(\d+),nodes=(\d+)")
+    boosted = last.assign(x=rounds[0].astype(float), line="height 5, " + rounds[1] + " nodes a level").dropna(
+        subset="x"
     )
-    legend(figure, handles)
-    return figure
+    alone = (
+        last[last["solver"] == tree(0.1)]
+        .assign(line="one tree of height 10")
+        .merge(pd.DataFrame({"x": ROUNDS}), "cross")
+    )
+    points = pd.concat([best, over, boosted, alone])
+    return lines(points, "x", "error", panel="panel", line="line", style=".-", columns=3, ylabel="test error, %")
+
+
+def _number(runs: pd.DataFrame) -> pd.Series:
+    """Return the number in the name of each run's set."""
+    return runs["set"].str.extract(r"([\d.]+)")[0].astype(float)
 
 
 def figure4d(results: Results) -> Any:
     """Draw the test errors of the methods on each set, with the standard deviation of the draws."""
-    found = choices(results)
-    if found.empty:
+    spread = (
+        grouped(choices(results), ["set", "method"], varying=CHOSEN, sort=False)["test"].agg(["mean", "std"]).unstack()
+    )
+    names = [*BASELINE, RBF, *(f"filtered, {each}" for each in FILTERS), RGD]
+    printed = results.published[results.published["figure"] == "table1"].set_index("set")["value"]
+    if spread.empty:
         return None
-    names = [
-        name
-        for name in (*BASELINE, RBF, *(f"filtered, {each}" for each in FILTERS), RGD)
-        if name in set(found["method"])
-    ]
-    spread = grouped(found, ["set", "method"], varying=CHOSEN, sort=False)["test"].agg(["mean", "std"])
-    sets = list(dict.fromkeys(found["set"]))
-    figure, axes = plt.subplots(figsize=(10.0, 4.0), layout="constrained")
-    for place, name in enumerate(names):
-        own = spread.xs(name, level="method").reindex(sets)
-        x = np.arange(len(sets)) + (place - (len(names) - 1) / 2) * 0.8 / len(names)
-        axes.errorbar(
-            x, own["mean"], yerr=own["std"], fmt="o", color=COLOURS[place], capsize=2, label=name, markersize=4
-        )
-    printed = results.published[results.published["figure"] == "table1"].set_index("set")["value"].reindex(sets)
-    axes.plot(range(len(sets)), printed, "k_", markersize=26, label="paper's RGD")
-    axes.set_xticks(range(len(sets)), sets, fontsize=8)
-    axes.set(ylabel="test error, %", ylim=(0, None))
-    axes.legend(fontsize=8, frameon=False, ncols=2)
-    return figure
+    mean = spread["mean"].reindex(columns=names).assign(**{"the paper's RGD": printed})
+    return dots(mean, "test error, %", spread=spread["std"].reindex(columns=mean.columns), yscale="linear")
 
 
 def claims(results: Results) -> dict[str, list[Estimate]]:

@@ -15,7 +15,7 @@ from scipy import stats
 
 from harness import Status
 from reports.kit.estimates import Estimate, errors, exact, geometric, ratios, unless_degenerate, within
-from reports.kit.pictures import COLOURS, grid, legend, plt
+from reports.kit.pictures import COLOURS, legend, lines, plt
 from reports.kit.results import Results
 from reports.kit.rows import grouped, pivoted
 from reports.kit.study import Block, Study
@@ -299,28 +299,10 @@ def ranked(results: Results) -> Any:
 def scaled(results: Results) -> Any:
     """Draw time and memory over n."""
     found = results.runs("growth")
-    if found.empty:
-        return None
-    grouped(found, ["set", "solver"])
-    names = list(dict.fromkeys(found["set"]))
-    figure, panels = grid(2 * len(names), width=4.2, height=3.0, columns=2)
-    handles: dict[str, Any] = {}
-    for place, (name, quantity) in enumerate((name, quantity) for name in names for quantity in ("cpu", "peak_memory")):
-        axes = panels[place]
-        for line, solver in enumerate(dict.fromkeys(found["solver"])):
-            own = found[(found["set"] == name) & (found["solver"] == solver)].sort_values("n_train")
-            if len(own):
-                (handles[solver],) = axes.plot(own["n_train"], own[quantity], ".-", color=COLOURS[line % len(COLOURS)])
-        axes.set(
-            xscale="log",
-            yscale="log",
-            title=name,
-            xlabel="points",
-            ylabel="CPU s" if quantity == "cpu" else "peak memory, MB",
-        )
-        axes.grid(alpha=0.25)
-    legend(figure, handles)
-    return figure
+    drawn = [found.assign(panel=found["set"] + ": " + title, y=found[quantity])
+             for quantity, title in (("cpu", "CPU s"), ("peak_memory", "peak memory, MB"))]  # fmt: skip
+    how = {"style": ".-", "xscale": "log", "yscale": "log", "xlabel": "points"}
+    return lines(pd.concat(drawn).sort_values("panel", kind="stable"), "n_train", "y", panel="panel", columns=2, **how)
 
 
 def claims(results: Results) -> dict[str, list[Estimate]]:
