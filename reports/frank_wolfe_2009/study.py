@@ -176,33 +176,30 @@ def linear_fits(found: pd.DataFrame) -> pd.Series:
     return pd.Series(rows, dtype=float)
 
 
+def _at(found: pd.DataFrame, epsilon: float) -> pd.DataFrame:
+    return found[np.isclose(found["epsilon"], epsilon, rtol=1e-6, atol=0.0)]
+
+
 def moderate(results: Results) -> pd.DataFrame:
     """What epsilon = 1e-3 takes: iterations, rows of the kernel matrix, core set, CPU seconds; empty: not within the time"""
-    found = levels(results)
-    found = found[np.isclose(found["epsilon"], 1e-3, rtol=1e-6, atol=0.0)].assign(
-        rows=lambda each: each["evaluations"] / each["n"]
-    )
+    found = _at(levels(results), 1e-3)
+    found = found.assign(rows=found["evaluations"] / found["n"])
     wide = pivoted(found, ["set"], "solver", ["iterations", "rows", "core_set", "cpu"], sort=False)
-    return (
-        wide.stack(0)
-        .rename_axis(["set", "what"])
-        .reindex(columns=[solver for solver in SOLVERS if solver in set(found["solver"])])
-    )
+    order = [solver for solver in SOLVERS if solver in set(found["solver"])]
+    return wide.stack(0).rename_axis(["set", "what"]).reindex(columns=order)
 
 
 def bounds(results: Results) -> pd.DataFrame:
     """Iterations and core set of fw beside Theorem 3.1 (29) and Theorem 3.3, and the lower bound of the worst case"""
-    found, known_ = levels(results), geometry(results)
-    found = found[(found["solver"] == "fw") & found["epsilon"].isin([0.1, 0.01, 0.001])].merge(
-        known_[["delta", "psi", "sigma, least", "sigma, most"]], on="set"
-    )
+    found = levels(results)
+    found = found[(found["solver"] == "fw") & found["epsilon"].isin([0.1, 0.01, 0.001])]
+    found = found.merge(geometry(results)[["delta", "psi", "sigma, least"]], on="set")
     arguments = found[["delta", "psi", "epsilon"]].to_numpy()
+    worst = "sigma / (2 epsilon) + 2"
+    found[worst] = found["sigma, least"] / (2.0 * found["epsilon"]) + 2.0
     found["Theorem 3.1"] = [iteration_bound(*row) for row in arguments]
     found["Theorem 3.3"] = [core_set_bound(*row) for row in arguments]
-    found["sigma / (2 epsilon) + 2"] = found["sigma, least"] / (2.0 * found["epsilon"]) + 2.0
-    return found[
-        ["set", "n", "epsilon", "iterations", "Theorem 3.1", "core_set", "sigma / (2 epsilon) + 2", "Theorem 3.3"]
-    ]
+    return found[["set", "n", "epsilon", "iterations", "Theorem 3.1", "core_set", worst, "Theorem 3.3"]]
 
 
 def lost(results: Results) -> pd.DataFrame:
@@ -240,11 +237,8 @@ def lemma(results: Results) -> pd.DataFrame:
     runs = results.runs("lemma")
     names = {"info.steps": "iterations", "info.drops": "drops", "info.least": "gain / promise, least", "info.median": "median",
              "info.worst_drop": "drop, at most"}  # fmt: skip
-    return (
-        grouped(runs, "set", over=(), sort=False)[[name for name in names if name in runs]]
-        .first()
-        .rename(columns=names)
-    )
+    found = grouped(runs, "set", over=(), sort=False)[[name for name in names if name in runs]]
+    return found.first().rename(columns=names)
 
 
 def gap_runs(results: Results) -> pd.DataFrame:
@@ -264,11 +258,8 @@ def peers(results: Results) -> pd.DataFrame:
     core = runs[runs["solver"].isin(["fw-fully-corrective", NEWTON])].groupby("set")
     share = (core["support_vectors"].min() / core["n_train"].first()).rename("core set / n")
     order = [name for name in (*SOLVERS, NEWTON, SMO, BLOCK, "LinearSVC") if name in cpu]
-    return (
-        pd.concat([share.map("{:.0%}".format), cpu[order]], axis="columns")
-        .reindex([name for name in PROBLEMS if name in cpu.index])
-        .rename_axis("set")
-    )
+    found = pd.concat([share.map("{:.0%}".format), cpu[order]], axis="columns")
+    return found.reindex([name for name in PROBLEMS if name in cpu.index]).rename_axis("set")
 
 
 def large(results: Results) -> pd.DataFrame:
@@ -308,27 +299,23 @@ def claims(results: Results) -> dict[str, list[Estimate]]:
                   for (name, solver), value in values.items() if name in rated and solver in solvers]  # fmt: skip
         return within(chosen, **criterion)
 
-    moderate_ = found[
-        (found["solver"] == "fw")
-        & np.isclose(found["epsilon"], 1e-3, rtol=1e-6, atol=0.0)
-        & (found["set"] != "simplices")
-    ]
-    share = [exact(row["set"], row["core_set"] / row["n"]).at_most(SPARSE) for _, row in moderate_.iterrows()]
+    core = _at(found, 1e-3).query("solver == 'fw' and set != 'simplices'").set_index("set")
     worst = out.assign(over=out["most"] / out["epsilon"]).groupby("set", sort=False)["over"].max()
-    held = bounds(results)
-    iteration = [
-        exact(f"{row['set']}, {row['epsilon']:.0e}", row["iterations"] / row["Theorem 3.1"], ".1e")
-        for _, row in held.iterrows()
-    ]
+    of_bound = [exact(f"{row['set']}, {row['epsilon']:.0e}", row["iterations"] / row["Theorem 3.1"], ".1e")
+                for _, row in bounds(results).iterrows()]  # fmt: skip
+
+    def each(values: pd.Series, most: float) -> list[Estimate]:
+        return within((exact(str(name), value) for name, value in values.items()), most=most)
+
     return {
         "rate": of(factors, ["fw"], most=LINEAR, aspect="last factor of ten")
         + of(fits, ["fw"], most=1.0, aspect="residuals")
         + of(factors, ["gilbert"], least=LINEAR, aspect="gilbert"),
         "others": of(factors, LINEAR_RATE[1:], most=LINEAR, aspect="last factor of ten")
         + of(fits, LINEAR_RATE[1:], most=1.0, aspect="residuals"),
-        "iterations": within(iteration, most=1.0),
-        "margin": within((exact(str(name), value) for name, value in worst.items()), most=1.0),
-        "sparse": share,
+        "iterations": within(of_bound, most=1.0),
+        "margin": each(worst, 1.0),
+        "sparse": each(core["core_set"] / core["n"], SPARSE),
         "competitive": _fastest(results, BLOCK, sparse=True),
         "linear": _fastest(results, "LinearSVC"),
     }
@@ -357,12 +344,10 @@ def _fastest(results: Results, peer: str, *, sparse: bool = False) -> list[Estim
 def numbers(results: Results) -> Mapping[str, Any]:
     """Return how the core set of the simplices compares with the least."""
     table = simplices(results)
-    ratio = (
-        (table["fw-fully-corrective"] / table["least"]).dropna()
-        if "fw-fully-corrective" in table
-        else pd.Series(dtype=float)
-    )
-    return {"simplices": f"{ratio.min():.2g} to {ratio.max():.2g}" if len(ratio) else ""}
+    if "fw-fully-corrective" not in table:
+        return {"simplices": ""}
+    ratio = table["fw-fully-corrective"] / table["least"]
+    return {"simplices": f"{ratio.min():.2g} to {ratio.max():.2g}"}
 
 
 STUDY = Study(

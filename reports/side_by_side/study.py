@@ -72,9 +72,7 @@ def plan(quick: bool) -> list[Block]:
         middle = SETS[name][1]
         gammas = [middle * width for width in (WIDTHS[1:] if quick else WIDTHS)]
         for formulation in dict.fromkeys(FORMULATION.get(solver, "c-svc") for solver in solvers):
-            kernels = [
-                solver for solver in solvers if FORMULATION.get(solver, "c-svc") == formulation and solver not in LINEAR
-            ]
+            kernels = [each for each in solvers if FORMULATION.get(each, "c-svc") == formulation and each not in LINEAR]
             costs = {"outliers": OUTLIERS} if formulation == "outlier-margin" else {"C": COSTS[1:3] if quick else COSTS}
             own = {"figure": "choice", "set": name, "datasets": [division(name, 0, n)], "folds": 3, "time_limit": 20.0}
             found.append({**own, "plugins": kernels, "formulation": formulation, "path": {**costs, "gamma": gammas}})
@@ -115,21 +113,18 @@ def divisions(quick: bool, results: Results) -> list[Block]:
             "figure": "divisions", "set": name, "datasets": [division(str(name), seed, n) for seed in seeds], "time_limit": 5.0,
             "runs": DIVISIONS,
         }  # fmt: skip
-        texts = {row["solver"]: _with(row) for row in own.to_dict("records")}
-        machines = [text for solver, text in texts.items() if solver not in LINEAR]
-        formulations = ",".join(dict.fromkeys(own.loc[~own["solver"].isin(LINEAR), "formulation"]))
-        found.append({**shared, "plugins": machines, "formulation": formulations})
-        linear = [text for solver, text in texts.items() if solver in LINEAR]
-        found.append({**shared, "plugins": linear, "formulation": "c-svc", "kernel": "linear"})
+        texts = pd.Series([_with(row) for row in own.to_dict("records")], own.index)
+        linear = own["solver"].isin(LINEAR)
+        formulations = ",".join(dict.fromkeys(own.loc[~linear, "formulation"]))
+        found.append({**shared, "plugins": list(texts[~linear]), "formulation": formulations})
+        found.append({**shared, "plugins": list(texts[linear]), "formulation": "c-svc", "kernel": "linear"})
     return found
 
 
 def _with(row: dict[str, Any]) -> str:
     """Return a solver with the values it chose, each in its brackets."""
     names = {"C": row["C"], "gamma": row["gamma"], "outliers": row.get("choice.outliers")}
-    given = ",".join(
-        f"{name}={value:.12g}" for name, value in names.items() if value is not None and np.isfinite(value)
-    )
+    given = ",".join(f"{name}={value:.12g}" for name, value in names.items() if not pd.isna(value))
     solver = row["solver"]
     return f"{solver[:-1]},{given}]" if solver.endswith("]") else f"{solver}[{given}]"
 
@@ -198,13 +193,12 @@ def summary(results: Results) -> pd.DataFrame:
     times = cost.div(least, axis=0).replace(np.inf, np.nan)
     rank, low, high = ranks(results)
     vectors = grouped(fits(results), "solver", ["set", "dataset"], ["C", "gamma"])["support_vectors"].mean()
-    found = pd.DataFrame({
+    return pd.DataFrame({
         "line of work": pd.Series(LINE), f"within {NEAR} points of the best, sets": np.isfinite(cost).sum(),
         "the fastest of these, sets": cost.eq(least, axis=0).where(np.isfinite(cost), False).sum(),
         "times the fastest, geometric mean": np.exp(np.log(times).mean()), "mean rank by error": rank,
         "95 %": low.map("{:.1f}".format) + " to " + high.map("{:.1f}".format), "SV (cost of a prediction)": vectors,
     }).reindex(_solvers(results)).rename_axis("solver")  # fmt: skip
-    return found
 
 
 def ranks(results: Results) -> tuple[pd.Series, pd.Series, pd.Series]:
@@ -279,16 +273,13 @@ def ranked(results: Results) -> Any:
     """Draw the mean ranks by error with their intervals, and the critical difference."""
     if fits(results).empty:
         return None
-    rank, low, high = (each.sort_values() if place == 0 else each for place, each in enumerate(ranks(results)))
-    low, high = low[rank.index], high[rank.index]
+    rank, low, high = ranks(results)
+    rank = rank.sort_values()
+    bars = [rank - low[rank.index], high[rank.index] - rank]
     figure, axes = plt.subplots(figsize=(8.4, 0.5 + 0.28 * len(rank)), layout="constrained")
-    axes.errorbar(
-        rank, range(len(rank)), xerr=[rank - low, high - rank], fmt="o", color=COLOURS[0], elinewidth=1.2, capsize=3
-    )
-    distance = critical_difference(len(rank), len(_present(results)))
-    axes.axvspan(
-        rank.iloc[0], rank.iloc[0] + distance, color="#999999", alpha=0.2, linewidth=0, label="critical difference"
-    )
+    axes.errorbar(rank, range(len(rank)), xerr=bars, fmt="o", color=COLOURS[0], elinewidth=1.2, capsize=3)
+    last = rank.iloc[0] + critical_difference(len(rank), len(_present(results)))
+    axes.axvspan(rank.iloc[0], last, color="#999999", alpha=0.2, linewidth=0, label="critical difference")
     axes.set_yticks(range(len(rank)), [f"{solver} ({LINE[solver]})" for solver in rank.index], fontsize=8)
     axes.invert_yaxis()
     axes.set_xlabel("mean rank by test error, and 95 % over draws of the sets")
@@ -333,17 +324,14 @@ def _line_time(runs: pd.DataFrame, name: Any, cost: pd.Series) -> Estimate:
 
 def numbers(results: Results) -> dict[str, Any]:
     """Return what the page's prose says in numbers."""
-    cost, present = costs(results), _present(results)
-    distance = critical_difference(len(_solvers(results)), len(present)) if present else float("nan")
-    fastest = (
-        cost.replace(np.inf, np.nan).dropna(how="all").idxmin(axis=1).value_counts()
-        if len(cost)
-        else pd.Series(dtype=int)
-    )
+    cost = costs(results)
+    if cost.empty:
+        return {"sets": 0, "solvers": 0, "critical": float("nan"), "fastest": "", "divisions": 0}
+    fastest = cost.replace(np.inf, np.nan).dropna(how="all").idxmin(axis=1).value_counts()
     return {
-        "sets": len(present), "solvers": len(_solvers(results)), "critical": distance,
+        "sets": len(cost), "solvers": len(cost.T), "critical": critical_difference(len(cost.T), len(cost)),
         "fastest": "; ".join(f"`{solver}` on {count}" for solver, count in fastest.items()),
-        "divisions": int(grouped(fits(results), ["set", "solver"]).size().median()) if present else 0,
+        "divisions": int(grouped(fits(results), ["set", "solver"]).size().median()),
     }  # fmt: skip
 
 
