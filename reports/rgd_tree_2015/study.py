@@ -16,26 +16,25 @@ from reports.kit.estimates import Estimate, mean_of, share, within
 from reports.kit.pictures import dots, lines
 from reports.kit.results import Results
 from reports.kit.rows import grouped, pivoted
+from reports.kit.settings import Setting
 from reports.kit.study import Block, Study
 
 VALIDATION, HELD_OUT = "validation-error", "held-out-error"
 PRICES, GUESSES, OF_A_CLASS = (0.001, 0.01, 0.1, 1.0), (0.05, 0.1, 0.15, 0.2, 0.25), (0.05, 0.2, 0.4)
 SOFT, RGD, RBF = "soft margin", "RGD", "soft margin, RBF"
 FILTERS = ("isolation-forest", "local-outlier")
-DEEP = tuple(f"rgd-tree[outliers={each:g},height=20,guesses=7]" for each in GUESSES)
-METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
-    SOFT: ("c-svc", tuple(f"smo-block[C={C:g}]" for C in PRICES)),
-    "ramp-cccp": ("ramp-svc", tuple(f"ramp-cccp[C={C:g}]" for C in PRICES)),
-    "outlier-path": ("ramp-svc", tuple(f"outlier-path[C={C:g}]" for C in PRICES)),
-    **{f"filtered, {each}": ("c-svc", tuple(f"filtered[detector={each},oracle=smo-block,C={C:g}]" for C in (0.01, 1.0)))
-       for each in FILTERS},
-    "rgd-tree": ("outlier-margin", tuple(f"rgd-tree[outliers={each:g},height=10]" for each in GUESSES)),
-    "rgd-tree, a share a class": ("outlier-margin", tuple(
-        f"rgd-tree[outliers_plus={plus:g},outliers_minus={minus:g},height=30]" for plus in OF_A_CLASS for minus in OF_A_CLASS)),
-    "rgd-boosted": ("outlier-margin", tuple(f"rgd-boosted[outliers={each:g}]" for each in GUESSES)),
-    "rgd-tree, deep": ("outlier-margin", DEEP),
+METHODS = {
+    SOFT: [f"smo-block[C={C:g}]" for C in PRICES],
+    "ramp-cccp": [f"ramp-cccp[C={C:g}]" for C in PRICES],
+    "outlier-path": [f"outlier-path[C={C:g}]" for C in PRICES],
+    **{f"filtered, {each}": [f"filtered[detector={each},oracle=smo-block,C={C:g}]" for C in (0.01, 1.0)] for each in FILTERS},
+    "rgd-tree": [f"rgd-tree[outliers={each:g},height=10]" for each in GUESSES],
+    "rgd-tree, a share a class": [
+        f"rgd-tree[outliers_plus={plus:g},outliers_minus={minus:g},height=30]" for plus in OF_A_CLASS for minus in OF_A_CLASS],
+    "rgd-boosted": [f"rgd-boosted[outliers={each:g}]" for each in GUESSES],
+    "rgd-tree, deep": [f"rgd-tree[outliers={each:g},height=20,guesses=7]" for each in GUESSES],
 }  # fmt: skip
-"""Method -> its formulation and its candidates, of which validation chooses."""
+"""Method -> its candidates, of which validation chooses."""
 TREES = ("rgd-tree", "rgd-tree, a share a class", "rgd-boosted")
 BASELINE = (SOFT, "ramp-cccp", "outlier-path")
 RBF_PRICES = (0.1, 1.0, 10.0)
@@ -46,21 +45,14 @@ SETS = {
     "a6a": "of=adult,rows=train,drawn=11220", "a7a": "of=adult,rows=train,drawn=16100",
 }  # fmt: skip
 DRAWS = 10
-GAUSSIAN = "with-constant[of=gaussian-outliers[outliers={share:g},ratio={ratio:g},seed={seed}]]"
+GAUSSIAN = "with-constant[of=gaussian-outliers[outliers={share:g},ratio={ratio:g},seed={{k}}]]"
 SHARES, RATIOS = (0.05, 0.1, 0.15, 0.2), (5, 10, 15, 20, 25, 30)
 ROUNDS, NODES = (1, 2, 3, 4), (50, 15)
 SMALL = {"SVMGuide1, n = 30": "of=svmguide1,rows=train,n=30", "AustralianCredit, n = 30": "of=australian,n=30"}
 RAMP_EXACT, OUTLIER_EXACT = "ramp-exact[C=1]", "outlier-exact[outliers=0.15,delta=0]"
-RAMP = (
-    "ramp-cccp[C=1]",
-    "outlier-path[C=1]",
-    "lasvm-nc[C=1]",
-    "rescaled[oracle=rgd-tree,C=1]",
-    "rescaled[oracle=smo-block,C=1]",
-)
-MARGINS = tuple(
-    f"{name}[outliers=0.15,delta={delta:g}]" for delta in (0.0, 0.5) for name in ("rgd-tree", "rgd-boosted")
-)
+RAMP = [f"{name}C=1]" for name in (
+    "ramp-cccp[", "outlier-path[", "lasvm-nc[", "rescaled[oracle=rgd-tree,", "rescaled[oracle=smo-block,")]  # fmt: skip
+MARGINS = [f"{name}[outliers=0.15,delta={delta:g}]" for delta in (0.0, 0.5) for name in ("rgd-tree", "rgd-boosted")]
 RATIO, MU, OUTLIERS, EPSILON = 3, 0.2, 0.1, 0.5
 HEIGHT = math.ceil(3.0 * ((RATIO + 1.0) / EPSILON) ** 2 * math.log(RATIO + 1.0))  # of Theorems 2 and 4
 PROMISED = (1.0 - MU) * (1.0 - OUTLIERS)
@@ -81,91 +73,74 @@ def tree(part: float) -> str:
 def theorem_trees(kind: str) -> list[str]:
     """Return the tree of the theorem's height, with 50 nodes of each level, and a root with one child."""
     shares = f"{PROMISES[kind][1]},delta=0.5,mu={MU:g}"
-    return [
-        f"rgd-tree[{shares},height={HEIGHT},nodes=50,probe=none]",
-        f"rgd-tree[{shares},height=1,samples=1,probe=none]",
-    ]
+    return [f"rgd-tree[{shares},{more},probe=none]" for more in (f"height={HEIGHT},nodes=50", "height=1,samples=1")]
 
 
 def _blocks(
-    figure: str, name: str, selection: str, draws: int, solvers: Sequence[tuple[str, Sequence[str]]], **how: Any
-) -> list[Block]:
-    """Return runs on draws of the data: ``selection`` with ``seed=k`` behind it; trees and SVMs are comparisons of their own."""
-    datasets = [f"noisy-split[{selection},seed={k}]" for k in range(draws)]
-    own = {"figure": figure, "set": name, "datasets": datasets, "kernel": "linear", "time_limit": 60.0, "runs": DRAWS}
-    found = []
-    for margin in (True, False):
-        chosen = [(formulation, names) for formulation, names in solvers if (formulation == "outlier-margin") is margin]
-        formulations = ",".join(dict.fromkeys(formulation for formulation, _ in chosen))
-        if chosen:
-            plugins = [each for _, names in chosen for each in names]
-            found.append({**own, **how, "plugins": plugins, "formulation": formulations})
-    return found
+    figure: str, name: str, selection: str, draws: int, solvers: Sequence[str], **how: Any
+) -> list[Block]:  # fmt: skip
+    """Return runs on draws of the data, ``{k}`` in its selection; trees and SVMs are comparisons of their own."""
+    trees = [each for each in solvers if each.startswith(("rgd", "outlier-exact"))]
+    others = [each for each in solvers if each not in trees]
+    how = {"kernel": "linear", "time_limit": 60.0, "runs": DRAWS, **how}
+    return [block for plugins, formulation in ((trees, "outlier-margin"), (others, "c-svc,ramp-svc")) if plugins
+            for block in Setting(name, selection).blocks(figure, plugins, draws, formulation=formulation, **how)]  # fmt: skip
+
+
+def _split(selection: str) -> str:
+    return f"noisy-split[{selection},seed={{k}}]"
 
 
 def plan(quick: bool) -> list[Block]:
     """Return the runs of all figures and tables."""
-    measured = {"metrics": f"{VALIDATION},{HELD_OUT}"}
+    measured: dict[str, Any] = {"metrics": f"{VALIDATION},{HELD_OUT}"}
     if quick:
-        few = [(METHODS[name][0], METHODS[name][1][1:3]) for name in (SOFT, "ramp-cccp", "rgd-tree")]
-        found = _blocks("table1", "BreastCancer", "of=breast-cancer", 2, few, **measured)
-        small = [("ramp-svc", (RAMP_EXACT, *RAMP[:2]))]
-        return [*found, *_blocks("exact", "BreastCancer, n = 20", "of=breast-cancer,n=20", 2, small, **measured)]
+        few = [each for name in (SOFT, "ramp-cccp", "rgd-tree") for each in METHODS[name][1:3]]
+        found = _blocks("table1", "BreastCancer", _split("of=breast-cancer"), 2, few, **measured)
+        small = _split("of=breast-cancer,n=20")
+        return [*found, *_blocks("exact", "BreastCancer, n = 20", small, 2, [RAMP_EXACT, *RAMP[:2]], **measured)]
     found = []
-    filtered = "filtered[detector=isolation-forest,oracle=smo-block,C=0.01]"
+    rivals = [
+        *METHODS[SOFT][:3],
+        "filtered[detector=isolation-forest,oracle=smo-block,C=0.01]",
+        *METHODS["ramp-cccp"][:3],
+    ]
     for part in SHARES:
-        for formulation, solvers in (
-            ("outlier-margin", [tree(part)]),
-            ("c-svc", [*METHODS[SOFT][1][:3], filtered]),
-            ("ramp-svc", METHODS["ramp-cccp"][1][:3]),
-        ):
-            found += _gaussian("figure4a", f"outliers {100 * part:g} %", part, 10, solvers, formulation)
+        data = GAUSSIAN.format(share=part, ratio=10)
+        found += _blocks("figure4a", f"outliers {100 * part:g} %", data, DRAWS, [tree(part), *rivals])
+    rounds = [f"rgd-boosted[outliers=0.1,height=5,rounds={n},nodes={nodes}]" for nodes in NODES for n in ROUNDS]
     for ratio in RATIOS:
-        rounds = [f"rgd-boosted[outliers=0.1,height=5,rounds={n},nodes={nodes}]" for nodes in NODES for n in ROUNDS]
         solvers = [tree(0.1), *(rounds if ratio == RATIOS[-1] else [])]
-        found += _gaussian("figure4b", f"D/rho {ratio:g}", 0.1, ratio, solvers, "outlier-margin")
+        found += _blocks("figure4b", f"D/rho {ratio:g}", GAUSSIAN.format(share=0.1, ratio=ratio), DRAWS, solvers)
+    methods = [each for name, solvers in METHODS.items() if name != "rgd-tree, deep" for each in solvers]
     for name, selection in SETS.items():
         drawn = {**measured, "protocol": "drawn from a9a"} if name in ("a6a", "a7a") else measured
-        methods = [each for key, each in METHODS.items() if key != "rgd-tree, deep"]
-        found += _blocks("table1", name, selection, DRAWS, methods, **drawn)
-        found += [
-            {**block, "kernel": "rbf"}
-            for block in _blocks(
-                "table1", name, selection, DRAWS, [("c-svc", [f"smo-block[C={C:g}]" for C in RBF_PRICES])], **drawn
-            )
-        ]
-        right = [("c-svc", METHODS[SOFT][1])]
-        found += _blocks("clean", f"{name}, clean", f"{selection},noise=0", DRAWS, right, **drawn)
+        found += _blocks("table1", name, _split(selection), DRAWS, methods, **drawn)
+        wide = [f"smo-block[C={C:g}]" for C in RBF_PRICES]
+        found += _blocks("table1", name, _split(selection), DRAWS, wide, **drawn, kernel="rbf")
+        found += _blocks("clean", f"{name}, clean", _split(f"{selection},noise=0"), DRAWS, METHODS[SOFT], **drawn)
     for name in ("AustralianCredit", "BreastCancer", "GermanNumber", "SVMGuide1"):
-        found += _blocks("depth", name, SETS[name], 5, [METHODS["rgd-tree, deep"]], **measured)
+        found += _blocks("depth", name, _split(SETS[name]), 5, METHODS["rgd-tree, deep"], **measured)
     for name, selection in SMALL.items():
-        small = [("ramp-svc", (RAMP_EXACT, *RAMP)), ("outlier-margin", (OUTLIER_EXACT, *MARGINS))]
-        found += _blocks("exact", name, selection, 20, small, **{**measured, "runs": 0})
-    for kind, (data, _) in PROMISES.items():
-        found.append({"figure": "theorem", "set": kind, "datasets": [data], "plugins": theorem_trees(kind), "seeds": list(range(40)),
-                      "formulation": "outlier-margin", "kernel": "linear"})  # fmt: skip
+        exact = [RAMP_EXACT, *RAMP, OUTLIER_EXACT, *MARGINS]
+        found += _blocks("exact", name, _split(selection), 20, exact, **measured, runs=0)
     shapes = [("over n", n, 100) for n in SIZES] + [("over d", 5000, d) for d in FEATURES]
+    own = {"formulation": "outlier-margin", "kernel": "linear"}
+    for kind, (data, _) in PROMISES.items():
+        own |= {"figure": "theorem", "seeds": list(range(40))}
+        found.append({**own, "set": kind, "datasets": [data], "plugins": theorem_trees(kind)})
     for name, n, d in shapes:
         drawn_set = f"gaussian-outliers[least={n},most={n},test=1,d={d},outliers=0.1,ratio=10]"
-        found.append({"figure": "cost", "set": name, "datasets": [drawn_set], "plugins": [tree(0.1)], "seeds": [0, 1, 2],
-                      "formulation": "outlier-margin", "kernel": "linear"})  # fmt: skip
+        own |= {"figure": "cost", "seeds": [0, 1, 2]}
+        found.append({**own, "set": name, "datasets": [drawn_set], "plugins": [tree(0.1)]})
     return found
-
-
-def _gaussian(
-    figure: str, name: str, part: float, ratio: float, solvers: Sequence[str], formulation: str
-) -> list[Block]:
-    datasets = [GAUSSIAN.format(share=part, ratio=ratio, seed=seed) for seed in range(DRAWS)]
-    return [{"figure": figure, "set": name, "datasets": datasets, "plugins": list(solvers), "formulation": formulation,
-             "kernel": "linear", "time_limit": 60.0, "runs": DRAWS}]  # fmt: skip
 
 
 def ended(results: Results, figure: str | Sequence[str]) -> pd.DataFrame:
     """Return the runs that ended with a model: also those of trees none of whose nodes separates what is kept."""
     runs = results.runs(figure, status=[Status.OK, Status.UNFINISHED])
-    return runs.reindex(
-        columns=list(dict.fromkeys([*runs.columns, f"metrics.{VALIDATION}", f"metrics.{HELD_OUT}", "margin_lower"]))
-    )
+    names = [f"metrics.{VALIDATION}", f"metrics.{HELD_OUT}", "margin_lower"]
+    return runs.reindex(columns=list(dict.fromkeys([*runs.columns, *names])))
 
 
 def choices(results: Results, figure: str | Sequence[str] = "table1") -> pd.DataFrame:
@@ -174,19 +149,14 @@ def choices(results: Results, figure: str | Sequence[str] = "table1") -> pd.Data
     ``RGD`` chooses among the candidates of all its trees, as the paper's RGD-SVM would; of equal errors the first is taken.
     """
     runs = ended(results, figure).dropna(subset=[f"metrics.{HELD_OUT}"])
-    of = {solver: name for name, (_, solvers) in METHODS.items() for solver in solvers}
+    of = {solver: name for name, solvers in METHODS.items() for solver in solvers}
     method = runs["solver"].map(of).where(runs["kernel"] != "rbf", RBF)
     runs = runs.assign(method=method).dropna(subset=["method"])
     together = runs[runs["method"].isin(TREES)].assign(method=RGD)
     both = pd.concat([runs, together], ignore_index=True)
     groups = grouped(both, ["set", "dataset", "method"], ["solver"], ["C"], sort=False)
     chosen = both.loc[groups[f"metrics.{VALIDATION}"].idxmin().to_numpy()]
-    return chosen.assign(
-        test=chosen[f"metrics.{HELD_OUT}"],
-        spent=groups["cpu"].sum().to_numpy(),
-        session="",
-        least=groups[f"metrics.{HELD_OUT}"].min().to_numpy(),
-    )
+    return chosen.assign(test=chosen[f"metrics.{HELD_OUT}"], spent=groups["cpu"].sum().to_numpy())
 
 
 def table1(results: Results) -> pd.DataFrame:
