@@ -15,7 +15,7 @@ import pandas as pd
 from scipy import stats
 
 from harness import Status
-from reports.kit.estimates import Estimate, differences, exact, mean_of, ratios, share, within
+from reports.kit.estimates import Estimate, differences, exact, mean_of, means, ratios, share, within
 from reports.kit.page import beside
 from reports.kit.pictures import lines, plt
 from reports.kit.results import Results
@@ -349,8 +349,9 @@ def claims(results: Results) -> dict[str, list[Estimate]]:
     """Return the estimates of each claim."""
     parts = ("table1", "figure2", "figure16", "figure7", "figure6")
     runs, search, sixteen, roc, adult = (own(results, part) for part in parts)
-    stopped, ours = grouped(runs[runs["solver"] == AL], "set", sort=False), breakeven(results.every)
+    ours = breakeven(results.every)
     data = grouped(runs[runs["solver"] == "batch"], "set")["imbalance"].first()
+    stopped = runs[runs["solver"] == AL].assign(balance=lambda own: own["sv_ratio"] / own["set"].map(data))
     gap, p = ours[AL] - ours[UNDER], p_value(ours[AL] - ours[UNDER])
     wins = share(f"the share of {len(ours)} sets is", int((ours[AL] >= ours.max(axis=1) - TIED).sum()), len(ours))
     support = curves(results, "figure9", "sv_ratio")
@@ -370,8 +371,8 @@ def claims(results: Results) -> dict[str, list[Estimate]]:
         "pool": within(ratios(search, FULL, AL, "cpu"), least=4.0, aspect="CPU time, full search / small pool")
         + within(points(search, AL, FULL, "prbep"), least=-1.0, aspect="PRBEP, points"),
         "batch": within(points(runs, AL, "batch", "g-means"), least=-1.0),
-        "labels": within((mean_of(str(name), one["data_efficiency"], ".1f") for name, one in stopped), most=50.0),
-        "balance": within((mean_of(str(name), one["sv_ratio"] / data[name], ".2f") for name, one in stopped), most=0.5),
+        "labels": within(means(stopped, "data_efficiency", ".1f"), most=50.0),
+        "balance": within(means(stopped, "balance", ".2f"), most=0.5),
         "settled": within((mean_of(name, [one for key, one in settled if key == name], ".2f") for name in FIGURE8), most=1.1),
         "time": within(ratios(runs, AL, "smote", "cpu"), most=1.0),
         "kernel": within(ratios(runs, AL, "smote", "kernel_evaluations"), most=1.0),

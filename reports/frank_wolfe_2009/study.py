@@ -205,8 +205,7 @@ def bounds(results: Results) -> pd.DataFrame:
 def lost(results: Results) -> pd.DataFrame:
     """Return of each core set its size and what it loses at most: 1 - margin(all) / margin(core set)."""
     found = levels(results, "margins").dropna(subset=["margin_low"])
-    low = results.course(["info.margin"], "margins")
-    low = low[low["point"] == 0].set_index("run")["info.margin"]
+    low = results.course(["info.margin"], "margins", point=0).set_index("run")["info.margin"]
     return found.assign(most=(1.0 - found["run"].map(low) / found["margin_high"]).clip(lower=0.0))
 
 

@@ -112,12 +112,13 @@ def provenance(results: Results) -> pd.DataFrame:
     every = every.assign(
         commit=every["commit"].str[:7] + every["commit"].str.extract(r"(\+)$")[0].fillna(""), day=every["date"].str[:10]
     )
-    found = (
-        every.groupby(["machine", "commit", "command"], sort=False)
-        .agg(day=("day", "min"), last=("day", "max"), load=("load", "median"), runs=("run", "size"))
-        .reset_index()
-    )
-    return found.rename(columns={"day": "from", "last": "to", "load": "load (median)"})
+    columns = {
+        "from": ("day", "min"),
+        "to": ("day", "max"),
+        "load (median)": ("load", "median"),
+        "runs": ("run", "size"),
+    }
+    return every.groupby(["machine", "commit", "command"], sort=False).agg(**columns).reset_index()
 
 
 def stopped(study: Study, results: Results) -> pd.DataFrame:
@@ -205,10 +206,11 @@ def overview() -> list[Path]:
 
 def _states(counts: pd.DataFrame) -> dict[str, int]:
     """Return how many figures with printed numbers are whole, in part and missing, and how many numbers there are."""
-    if counts.empty:
-        return {"whole": 0, "in part": 0, "missing": 0, "numbers": 0, "ours": 0, "by protocol": 0}
-    every = counts[["by protocol", "smaller", "missing"]].sum(axis=1)
+    counts = counts.reindex(columns=["by protocol", "smaller", "missing"])
+    every = counts.sum(axis=1)
     whole, none = counts["by protocol"] == every, counts["missing"] == every
-    numbers = {"numbers": int(every.sum()), "ours": int(every.sum() - counts["missing"].sum())}
-    states = {"whole": int(whole.sum()), "in part": int((~whole & ~none).sum()), "missing": int(none.sum())}
-    return {**states, **numbers, "by protocol": int(counts["by protocol"].sum())}
+    found = {
+        "whole": whole, "in part": ~whole & ~none, "missing": none, "numbers": every, "ours": every - counts["missing"],
+        "by protocol": counts["by protocol"],
+    }  # fmt: skip
+    return {name: int(each.sum()) for name, each in found.items()}
