@@ -18,7 +18,7 @@ from harness import Status
 from reports.kit.estimates import Estimate, differences, exact, mean_of, means, ratios, share, within
 from reports.kit.page import beside
 from reports.kit.pictures import lines, plt
-from reports.kit.results import Results
+from reports.kit.results import QUANTITIES, Quantity, Results
 from reports.kit.rows import IDENTITY, grouped, pivoted
 from reports.kit.settings import FITTED, SETTINGS, Setting
 from reports.kit.study import Block, Study
@@ -118,16 +118,14 @@ def plan(quick: bool) -> list[Block]:
 # -- runs, what none says by itself, and learning curves ---------------------------------------------------
 
 # as published.csv calls them -> title, ours, factor, form; of the first six tables tell the deviation
-QUANTITIES = {
-    "g_means": ("g-means %", "metrics.g-means", 100.0, ".2f"), "auc": ("AUC %", "metrics.roc-auc", 100.0, ".2f"),
-    "prbep": ("PRBEP %", "metrics.prbep", 100.0, ".2f"), "sv_ratio": ("SV- / SV+", "sv_ratio", 1.0, ".2f"),
-    "data_efficiency": ("labels, %", "data_efficiency", 1.0, ".1f"), "error": ("error %", "error", 1.0, ".2f"),
-    "rank": ("rank", "rank", 1.0, ".0f"), "imbalance": ("imbalance", "imbalance", 1.0, ".1f"), "cpu": ("CPU s", "cpu", 1.0, ""),
-    "kernel_values": ("kernel values, M", "kernel_evaluations", 1e-6, ""), "features": ("features", "n_features", 1.0, ",.0f"),
-    "positives": ("positives", "info.positives", 1.0, ",.0f"), "negatives": ("negatives", "info.negatives", 1.0, ",.0f"),
-    "C": ("C", "C", 1.0, "g"), "gamma": ("gamma", "gamma", 1.0, "g"),
+DEVIATE = ("g_means", "auc", "prbep", "sv_ratio", "data_efficiency", "error")  # told with the deviation of the runs
+PRINTED = {
+    **QUANTITIES, "sv_ratio": Quantity("SV- / SV+", "sv_ratio", form=".2f"), "rank": Quantity("rank", "rank", form=".0f"),
+    "data_efficiency": Quantity("labels, %", "data_efficiency", form=".1f"), "cpu": Quantity("CPU s", "cpu"),
+    "imbalance": Quantity("imbalance", "imbalance", form=".1f"), "features": Quantity("features", "n_features", form=",.0f"),
+    "C": Quantity("C", "C", form="g"), "gamma": Quantity("gamma", "gamma", form="g"),
+    **{name: Quantity(name, f"info.{name}", form=",.0f") for name in ("positives", "negatives")},
 }  # fmt: skip
-PRINTED = {name: (column, factor, 0.0) for name, (_, column, factor, _) in QUANTITIES.items() if name != column}
 
 
 def named(solvers: pd.Series) -> pd.Series:
@@ -139,7 +137,7 @@ def own(results: Results, figure: str | Sequence[str] = (), **fixed: Any) -> pd.
     """Return runs with what is derived of them, solvers `named`; a quantity that none of them has is missing in all."""
     found = results.runs(figure, **fixed)
     counts = ("labels_used", "n_train", "support_vectors", "positive_support_vectors")
-    columns = dict.fromkeys([*found.columns, *counts, *(column for _, column, *_ in QUANTITIES.values())])
+    columns = dict.fromkeys([*found.columns, *counts, *(each.ours for each in PRINTED.values())])
     found = found.reindex(columns=list(columns))
     return found.assign(selection=found["solver"], solver=named(found["solver"]), **DERIVED)
 
@@ -186,7 +184,7 @@ def curves(results: Results, figure: str | Sequence[str], quantity: str) -> pd.D
     Labels are spaced geometrically over the range that all runs of a solver have; between the points of a trace a curve goes
     straight over log labels.
     """
-    _, column, factor, _ = QUANTITIES[quantity]
+    column, factor = PRINTED[quantity].ours, PRINTED[quantity].factor
     counts = ["support_vectors", "positive_support_vectors"]
     points = results.course(["labels_used", *(counts if quantity == "sv_ratio" else [column])], figure)
     if quantity == "sv_ratio":
@@ -222,10 +220,9 @@ def table(
         runs, found = own(results, figure, **fixed), {}
         theirs = results.published.assign(solver=named(results.published["solver"]))
         for quantity, solvers in cells.items():
-            title_, *_ = how = QUANTITIES[quantity]
-            spread = quantity in list(QUANTITIES)[:6]
-            texts = beside(runs, theirs, ["solver", "set"], {quantity: how}, spread=spread)[title_]
-            found |= {f"{title_}, {NAMES[solver]}": texts.loc[solver] for solver in solvers if solver in texts}
+            how = PRINTED[quantity]
+            texts = beside(runs, theirs, ["solver", "set"], {quantity: how}, spread=quantity in DEVIATE)[how.title]
+            found |= {f"{how.title}, {NAMES[solver]}": texts.loc[solver] for solver in solvers if solver in texts}
         return pd.DataFrame(found).reindex(runs["set"].unique()).fillna("").rename_axis("set")
 
     make.__doc__ = title
@@ -424,12 +421,12 @@ STUDY = Study(
         "stops": table("Both stopping rules: the number of support vectors is stable (AL), no point within the margin", "table1",
             dict.fromkeys(("g_means", "data_efficiency", "cpu"), (AL, MARGIN))),
         "table3": table("Table 3: PRBEP and CPU seconds", "table1", {"prbep": FIVE, "cpu": ("smote", AL)}),
-        "times": table("CPU seconds and kernel values, not all in turns", "table1", dict.fromkeys(("cpu", "kernel_values"), FIVE)),
+        "times": table("CPU seconds and kernel values, not all in turns", "table1", dict.fromkeys(("cpu", "kernel_values_M"), FIVE)),
         "table4": table("Table 4: ranks in PRBEP", "table1", {"rank": FIVE}),
         "rings": table("Abalone-7 as it is, and with the rings, which are the label, among its features", ["table1", "rings"],
             dict.fromkeys(("g_means", "auc", "prbep"), ("batch", "smote", AL)), set=["abalone-7", RINGS.name]),
         "figure2": table("Figure 2: full search and small pool (AL) to the early stop", "figure2",
-            dict.fromkeys(("cpu", "kernel_values", "prbep", "g_means", "data_efficiency"), (FULL, AL))),
+            dict.fromkeys(("cpu", "kernel_values_M", "prbep", "g_means", "data_efficiency"), (FULL, AL))),
         "figure5": table("Figures 5 (waveform, g-means) and 6 (adult, PRBEP): AL at its early stop, random sampling with all labels",
             ["figure5", "figure6"], {"g_means": (AL, RANDOM), "prbep": (AL, RANDOM), "data_efficiency": _AL}),
         "figure7": table("Figure 7: the area under the ROC curve", "figure7", {"auc": (AL, FEWER, RANDOM), "data_efficiency": _AL}),

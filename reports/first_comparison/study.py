@@ -9,7 +9,7 @@ import pandas as pd
 from harness import Status
 from reports.kit.page import beside
 from reports.kit.pictures import legend, plt
-from reports.kit.results import Results
+from reports.kit.results import QUANTITIES, Results
 from reports.kit.rows import grouped
 from reports.kit.settings import SETTINGS
 from reports.kit.study import Block, Study
@@ -45,11 +45,9 @@ def plan(quick: bool) -> list[Block]:
 
 def ends(results: Results) -> pd.DataFrame:
     """What each run took and found."""
-    columns = {
-        "error": ("error %", "error", 1.0, ".2f"), "gap": ("certified gap", "relative_gap", 1.0, ".1e"),
-        "cpu": ("CPU s", "cpu", 1.0, ""), "sv": ("SV", "support_vectors", 1.0, ""),
-        "kernel": ("kernel values, M", "kernel_evaluations", 1e-6, ""),
-    }  # fmt: skip
+    names = ("error", "gap", "seconds", "support_vectors", "kernel_values_M")
+    columns = {name: QUANTITIES[name] for name in names}
+    columns["gap"] = columns["gap"]._replace(title="certified gap")
     return beside(results.runs("anytime"), results.published, ["set", "solver"], columns)
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from harness import Status, UsageError
 from reports.kit.estimates import CLOCKS, listed
-from reports.kit.results import Results
+from reports.kit.results import Quantity, Results
 from reports.kit.rows import REPETITION, grouped
 from reports.kit.study import ROOT, Claim, Study, study_named, study_names
 
@@ -55,7 +55,7 @@ def beside(
     runs: pd.DataFrame,
     published: pd.DataFrame,
     index: Sequence[str],
-    quantities: Mapping[str, tuple[str, str, float, str]],
+    quantities: Mapping[str, Quantity],
     *,
     spread: bool = False,
     over: Sequence[str] = REPETITION,
@@ -63,18 +63,19 @@ def beside(
     """Return our numbers, each with the published one in parentheses, a row for each value of ``index`` and their runs.
 
     published : the rows of a figure, its quantities as it calls them
-    quantities : as published.csv calls one -> (title, our column, factor, format); times are medians, the others means
+    quantities : as published.csv calls one -> how it is printed; times are medians, the others means
     spread : tell the deviation of our runs, where there are several
     over : see `reports.kit.rows.grouped`
     """
-    columns = dict.fromkeys([*runs.columns, *(column for _, column, *_ in quantities.values())])
+    columns = dict.fromkeys([*runs.columns, *(each.ours for each in quantities.values())])
     groups = grouped(runs.reindex(columns=list(columns)), index, over, sort=False)
     printed = published.pivot_table(index=list(index), columns="quantity", values="value") if len(published) else {}
     table = {}
-    for name, (title, column, factor, form) in quantities.items():
-        ours = _texts(factor * groups[column].agg(pd.Series.median if column in CLOCKS else pd.Series.mean), form)
+    for name, (title, column, factor, form, offset) in quantities.items():
+        middle = groups[column].agg(pd.Series.median if column in CLOCKS else pd.Series.mean)
+        ours = _texts(factor * middle + offset, form)
         if spread:
-            deviation = _texts(factor * groups[column].std(), form)
+            deviation = _texts(abs(factor) * groups[column].std(), form)
             ours = ours.where(deviation == "", ours + " ± " + deviation)
         theirs = _texts(pd.Series(printed.get(name), ours.index, dtype=float), form)
         table[title] = ours.where(theirs == "", (ours + " (" + theirs + ")").str.strip())

@@ -19,7 +19,7 @@ import pandas as pd
 from harness import UsageError
 from reports.kit import rows
 from reports.kit.estimates import Estimate, together, verdict
-from reports.kit.results import Results, read_published
+from reports.kit.results import QUANTITIES, Quantity, Results, read_published
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = str(ROOT / "kit" / "sources.py")
@@ -82,7 +82,7 @@ class Study:
     derived : results -> what the paper prints and no run has by itself: set, solver, quantity, value and protocol
     expected : statuses of runs that ended as they were meant to, beside ``ok``
     plugins : files of solvers and data sources of this study alone, in its folder
-    printed : quantity as the paper prints it -> (ours, factor, offset): printed = factor ours + offset
+    printed : as published.csv calls a quantity -> how it is printed
     """
 
     name: str
@@ -97,7 +97,7 @@ class Study:
     derived: Callable[[Results], pd.DataFrame | None] = lambda results: None
     expected: Sequence[str] = ()
     plugins: Sequence[str] = ()
-    printed: Mapping[str, tuple[str, float, float]] = field(default_factory=dict)
+    printed: Mapping[str, Quantity] = field(default_factory=lambda: QUANTITIES)
 
     @property
     def folder(self) -> Path:

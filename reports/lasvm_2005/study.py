@@ -12,24 +12,18 @@ import pandas as pd
 from reports.kit.estimates import Estimate, differences, errors, geometric, mean_of, pairs, ratios, within
 from reports.kit.page import beside
 from reports.kit.pictures import grid, legend, plain
-from reports.kit.results import Results
+from reports.kit.results import QUANTITIES, Quantity, Results
 from reports.kit.rows import grouped
 from reports.kit.study import Study
 from reports.lasvm_2005 import pictures, plan
 from reports.lasvm_2005.plan import COUNTED, EACH, EXACT, LIBSVM, ONE, ONLINE, PRINTED, stopped_at
 
 TAU = {"lasvm[tau=0.01]": ONE, "libsvm-counted[tol=0.01]": COUNTED}  # forest-521k, figure 7
-COLUMNS = {  # as published.csv calls a quantity -> title, ours, factor, format
-    "error": ("error %", "error", 1.0, ".2f"),
-    "sd": ("sd of it", "sd", 1.0, ".2f"),
-    "support_vectors": ("SV", "support_vectors", 1.0, ",.0f"),
-    "kernel_values_M": ("kernel values, M", "kernel_evaluations", 1e-6, ""),
-    "seconds": ("CPU s", "cpu", 1.0, ""),
-    "gap": ("relative gap", "relative_gap", 1.0, ".1e"),
-    "visited": ("examples", "visited", 1.0, ",.0f"),
-    "members": ("members of S", "info.online_members", 1.0, ",.0f"),
-    "each": ("ns for each of n |S|", "each", 1e9, ""),
-}
+COLUMNS = {
+    **QUANTITIES, "sd": Quantity("sd of it", "sd", form=".2f"), "visited": Quantity("examples", "visited", form=",.0f"),
+    "members": Quantity("members of S", "info.online_members", form=",.0f"), "each": Quantity("ns for each of n |S|", "each", 1e9),
+    "libsvm_kernel_values_M": Quantity("kernel values, M", "info.kernel_evaluations_libsvm", 1e-6),
+}  # fmt: skip
 USED = dict.fromkeys(("forest-100k", "reuters", "mnist"), "yes") | dict.fromkeys(
     ("usps", "usps-n"), "fitted to the paper"
 )
@@ -178,7 +172,7 @@ def changes(results: Results) -> pd.DataFrame:
 def figure9(results: Results) -> pd.DataFrame:
     """Figure 9: what the finishing step changes, in percent of what was before it"""
     ours = changes(results)
-    columns = {name: (f"{name.replace('_', ' ')}, %", name, 1.0, "+.0f") for name in ours}
+    columns = {name: Quantity(f"{name.replace('_', ' ')}, %", name, form="+.0f") for name in ours}
     found = beside(ours.reset_index(), _printed(results, "figure9"), ["set"], columns, over=())
     return found.assign(runs=grouped(results.runs("figure9", solver=PRINTED), "set").size())
 
@@ -357,8 +351,5 @@ STUDY = Study(
     numbers=numbers,
     derived=derived,
     plugins=("plugin.py", "libsvm_counted.py"),
-    printed={
-        "kernel_values_M": ("kernel_evaluations", 1e-6, 0.0),
-        "libsvm_kernel_values_M": ("info.kernel_evaluations_libsvm", 1e-6, 0.0),
-    },
+    printed=COLUMNS,
 )  # fmt: skip

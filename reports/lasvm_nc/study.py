@@ -11,7 +11,7 @@ from harness import Status
 from reports.kit.estimates import Estimate, differences, errors, ratios, within
 from reports.kit.page import beside
 from reports.kit.pictures import COLOURS, dots, lines
-from reports.kit.results import Results, select
+from reports.kit.results import QUANTITIES, Quantity, Results, select
 from reports.kit.rows import IDENTITY, grouped, newest, pivoted
 from reports.kit.settings import SETTINGS
 from reports.kit.study import Block, Study
@@ -71,29 +71,23 @@ def plan(quick: bool) -> list[Block]:
     return [*found, *SETS["adult"].blocks("table1", [f"admissions[oracle={each}]" for each in (FULL, G)], 1, **HOW)]
 
 
-QUANTITIES = {
-    "accuracy": ("accuracy %", "accuracy", 1.0, ".2f"),
-    "prbep": ("PRBEP %", "metrics.prbep", 100.0, ".2f"),
-    "auc": ("AUC", "metrics.roc-auc", 1.0, ".3f"),
-    "g_means": ("g-means %", "metrics.g-means", 100.0, ".2f"),
-    "support_vectors": ("SV", "support_vectors", 1.0, ",.0f"),
-    "kernel_values_M": ("kernel values, M", "kernel_evaluations", 1e-6, ""),
-    "seconds": ("CPU s", "cpu", 1.0, ""),
-}
 RAMP = {
     "support_vectors": "SV", "non_support": "others in S", "admitted": "admitted", "admitted_left": "admitted with y f < -1",
     "admitted_right": "admitted with y f > 1", "cleaned_left": "removed, y f was < -1", "cleaned_right": "removed, y f was > 1",
 }  # fmt: skip
 
 
-def _table3(results: Results) -> pd.DataFrame:
-    runs = results.runs("table3")
-    return runs.assign(accuracy=100.0 - runs["error"])
+PRINTED_AS = {
+    **{name: Quantity(title, f"info.{name}", form=",.0f") for name, title in RAMP.items()}, **QUANTITIES,
+    "auc": Quantity("AUC", "metrics.roc-auc", form=".3f"),
+}  # fmt: skip
 
 
 def table3(results: Results) -> pd.DataFrame:
     """Table 3: the four solvers after one epoch, s = -1; figure 8 is its last column."""
-    return beside(_table3(results), select(results.published, figure="table3"), ["set", "solver"], QUANTITIES)
+    names = ("accuracy", "prbep", "auc", "g_means", "support_vectors", "kernel_values_M", "seconds")
+    columns = {name: PRINTED_AS[name] for name in names}
+    return beside(results.runs("table3"), select(results.published, figure="table3"), ["set", "solver"], columns)
 
 
 def differing(results: Results) -> pd.DataFrame:
@@ -110,7 +104,7 @@ def differing(results: Results) -> pd.DataFrame:
 
 def table1(results: Results) -> pd.DataFrame:
     """Table 1: where the examples of adult lay on the ramp when their turn came, and which were removed."""
-    columns = {name: (title, f"info.{name}", 1.0, ",.0f") for name, title in RAMP.items()}
+    columns = {name: PRINTED_AS[name] for name in RAMP}
     return beside(results.runs("table1"), select(results.published, figure="table1"), ["set", "solver"], columns)
 
 
@@ -199,7 +193,7 @@ def figure5(results: Results) -> Any:
 
 def figure8(results: Results) -> Any:
     how = {"aggfunc": "median", "sort": False}
-    seconds = pivoted(_table3(results), ["set"], "solver", "cpu", ["dataset", "seed"], **how)
+    seconds = pivoted(results.runs("table3"), ["set"], "solver", "cpu", ["dataset", "seed"], **how)
     return dots(
         seconds.reindex(columns=list(SOLVERS)), "CPU seconds, median", colours=[COLOUR[each] for each in SOLVERS]
     )
@@ -207,7 +201,7 @@ def figure8(results: Results) -> Any:
 
 def claims(results: Results) -> dict[str, list[Estimate]]:
     """Return the estimates of each claim."""
-    runs = _table3(results)
+    runs = results.runs("table3")
     noisy = runs[runs["set"].isin(NOISY)]
     bent = _bent(results).query("set == 'banana'")
     bent = bent.assign(set=[f"s = {s:g}" for s in bent["s"]], solver=bent["kind"])
@@ -239,10 +233,5 @@ STUDY = Study(
     },
     estimates=claims,
     plugins=("plugin.py",),
-    printed={
-        "accuracy": ("error", -1.0, 100.0), "prbep": ("metrics.prbep", 100.0, 0.0), "auc": ("metrics.roc-auc", 1.0, 0.0),
-        "g_means": ("metrics.g-means", 100.0, 0.0), "kernel_values_M": ("kernel_evaluations", 1e-6, 0.0),
-        "seconds": ("cpu", 1.0, 0.0),
-        **{name: (f"info.{name}", 1.0, 0.0) for name in RAMP if name != "support_vectors"},
-    },
+    printed=PRINTED_AS,
 )  # fmt: skip

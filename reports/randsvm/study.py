@@ -10,7 +10,7 @@ from harness import Status
 from reports.kit.estimates import ONE_RUN, Estimate, differences, ratios, unless_degenerate, within
 from reports.kit.page import beside
 from reports.kit.pictures import COLOURS, dots, lines
-from reports.kit.results import Results
+from reports.kit.results import QUANTITIES, Quantity, Results
 from reports.kit.rows import REPETITION, grouped, pivoted
 from reports.kit.study import Block, Study
 
@@ -65,41 +65,35 @@ def _of(results: Results, figure: str) -> pd.DataFrame:
     """Return the runs of a table, those that were stopped too, with ``cpu`` empty, and what the columns show."""
     runs = results.runs(figure, status=None)
     runs = runs[runs["status"] != "missing"].copy()
-    for name in ("metrics.mse", "metrics.pearson", "metrics.same-sign", "info.k", "info.rounds", "error"):
-        if name not in runs:
-            runs[name] = float("nan")
     end = runs["reason"].where(runs["solver"].isin([*ORACLE, *ours("mnist-digits")]), "")
     end = end.str.extract(r"status: ([^;]*)")[0].fillna("")
     ended = end.where(runs["status"] == Status.OK, runs["status"])
-    return runs.assign(accuracy=100.0 - runs["error"], ended=ended, signs=100.0 * runs["metrics.same-sign"])
+    return runs.assign(accuracy=100.0 - runs["error"], ended=ended)
 
 
-def _table(results: Results, figure: str, columns: dict[str, tuple[str, str, float, str]]) -> pd.DataFrame:
+PRINTED = {
+    **QUANTITIES, "k": Quantity("k", "info.k"), "rounds": Quantity("rounds", "info.rounds"), "sv": Quantity("SV", "support_vectors"),
+    "gap": Quantity("gap", "relative_gap", form=".1e"), "memory": Quantity("MB", "peak_memory"),
+    "mse": Quantity("MSE", "metrics.mse", form=".4f"), "rho": Quantity("rho", "metrics.pearson", form=".4f"),
+    "signs": Quantity("right sign %", "metrics.same-sign", 100.0, ".2f"),
+}  # fmt: skip
+
+
+def _table(results: Results, figure: str, *names: str) -> pd.DataFrame:
     runs, printed = _of(results, figure), results.published[results.published["figure"] == figure]
-    found = beside(runs, printed, ["set", "solver"], columns).drop(columns="runs")
+    found = beside(runs, printed, ["set", "solver"], {name: PRINTED[name] for name in names}).drop(columns="runs")
     found["ended with"] = grouped(runs, ["set", "solver"], sort=False)["ended"].first()
     return found
 
 
 def table1(results: Results) -> pd.DataFrame:
     """Table 1: classification"""
-    columns = {
-        "accuracy": ("accuracy %", "accuracy", 1.0, ".2f"), "seconds": ("CPU s", "cpu", 1.0, ""), "k": ("k", "info.k", 1.0, ""),
-        "sv": ("SV", "support_vectors", 1.0, ""), "rounds": ("rounds", "info.rounds", 1.0, ""),
-        "gap": ("gap", "relative_gap", 1.0, ".1e"),
-        "memory": ("MB", "peak_memory", 1.0, ""),
-    }  # fmt: skip
-    return _table(results, "table1", columns)
+    return _table(results, "table1", "accuracy", "seconds", "k", "sv", "rounds", "gap", "memory")
 
 
 def table2(results: Results) -> pd.DataFrame:
     """Table 2: regression"""
-    columns = {
-        "mse": ("MSE", "metrics.mse", 1.0, ".4f"), "rho": ("rho", "metrics.pearson", 1.0, ".4f"),
-        "signs": ("right sign %", "signs", 1.0, ".2f"),
-        "seconds": ("CPU s", "cpu", 1.0, ""), "k": ("k", "info.k", 1.0, ""), "sv": ("SV", "support_vectors", 1.0, ""),
-    }  # fmt: skip
-    return _table(results, "table2", columns)
+    return _table(results, "table2", "mse", "rho", "signs", "seconds", "k", "sv")
 
 
 def ringnorm(results: Results) -> pd.DataFrame:
@@ -167,8 +161,5 @@ STUDY = Study(
     pictures={"seconds": seconds, "violators": violators},
     estimates=claims,
     numbers=numbers,
-    printed={
-        "accuracy": ("error", -1.0, 100.0), "mse": ("metrics.mse", 1.0, 0.0), "rho": ("metrics.pearson", 1.0, 0.0),
-        "signs": ("metrics.same-sign", 100.0, 0.0), "seconds": ("cpu", 1.0, 0.0),
-    },
+    printed=PRINTED,
 )  # fmt: skip
