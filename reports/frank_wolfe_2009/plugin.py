@@ -169,16 +169,11 @@ class Decrease(Solver):
             if kind != "drop"
         ]
         drops = [after / psi for (psi, _, _), (after, _, kind) in pairs if kind == "drop"]
-        figures = {
-            "epsilon": self.epsilon,
-            "steps": len(gains),
-            "drops": len(drops),
-            "least": min(gains, default=None),
-            "median": float(np.median(gains)) if gains else None,
-            "worst_drop": max(drops, default=None),
-            "delta": delta,
-        }
-        yield replace(last, info=figures)
+        median = float(np.median(gains)) if gains else None
+        figures = {"least": min(gains, default=None), "median": median, "worst_drop": max(drops, default=None)}
+        yield replace(
+            last, info={"epsilon": self.epsilon, "steps": len(gains), "drops": len(drops), **figures, "delta": delta}
+        )
 
 
 _UNCAPPED = 1e9  # of a coefficient; the sum over a class is 2 / margin^2
@@ -236,14 +231,8 @@ class LinearSVCPeer(Solver):
         from sklearn.svm import LinearSVC
 
         x, y = problem.kernel.points, problem.targets
-        model = LinearSVC(
-            C=0.5 / problem.kernel.ridge,
-            dual=self.dual,
-            tol=self.tol,
-            intercept_scaling=self.scaling,
-            max_iter=100_000,
-            random_state=0,
-        ).fit(x, y)
+        given = {"dual": self.dual, "tol": self.tol, "intercept_scaling": self.scaling}
+        model = LinearSVC(C=0.5 / problem.kernel.ridge, **given, max_iter=100_000, random_state=0).fit(x, y)
         wall, cpu = time.perf_counter(), time.process_time()
         slack = np.maximum(0.0, 1.0 - y * (x @ model.coef_[0] + model.intercept_[0]))
         sums = np.where(y > 0, slack[y > 0].sum(), slack[y < 0].sum())

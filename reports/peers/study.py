@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reports.kit.estimates import ONE_RUN, Estimate, geometric, mean_of, within
+from reports.kit.estimates import ONE_RUN, Estimate, geometric, within
 from reports.kit.pictures import lines
 from reports.kit.results import Results
 from reports.kit.rows import grouped, pivoted
@@ -143,13 +143,13 @@ def sets(results: Results) -> pd.DataFrame:
 
 def fine(results: Results) -> pd.DataFrame:
     """Times over smo-block's of libraries whose tolerances are factors of 10 apart, and of 2, in the same runs"""
+    if results.runs("fine").empty:
+        return pd.DataFrame()
     found = {
         f"factors of {factor}": np.exp(np.log(ratios(results, "fine", tolerances)).groupby("set", sort=False).mean())
-        for factor, tolerances in ((10, TOLERANCES), (2, FINE)) if len(results.runs("fine"))
+        for factor, tolerances in ((10, TOLERANCES), (2, FINE))
     }  # fmt: skip
-    table = (
-        pd.concat(found, axis="columns").drop(columns="ours", level=1).dropna(how="all") if found else pd.DataFrame()
-    )
+    table = pd.concat(found, axis="columns").drop(columns="ours", level=1).dropna(how="all")
     return table.set_axis([f"{LIBRARIES[library]}, {title}" for title, library in table.columns], axis="columns")
 
 
@@ -197,9 +197,8 @@ def threads(results: Results) -> pd.DataFrame:
     parts = runs["set"].str.extract(r"(.+) on (\d) threads")
     runs = runs.assign(of=parts[0], threads=parts[1] + " threads")
     wide = pivoted(runs, ["of", "solver"], "threads", "seconds", ["dataset", "seed"], aggfunc="median")
-    return wide.assign(times=wide.get("1 threads", np.nan) / wide.get("2 threads", np.nan)).rename_axis(
-        ["set", "solver"]
-    )
+    wide["times"] = wide.get("1 threads", np.nan) / wide.get("2 threads", np.nan)
+    return wide.rename_axis(["set", "solver"])
 
 
 def grids(results: Results) -> pd.DataFrame:
@@ -228,12 +227,8 @@ def claims(results: Results) -> dict[str, list[Estimate]]:
     on_sets, on_map = ratios(results, "sets"), _map(results)
     found: list[Estimate] = []
     for library, told in LIBRARIES.items():
-        if library in on_sets:
-            each = [
-                geometric(str(name), own[library].dropna(), timed=True)
-                for name, own in on_sets.groupby("set", sort=False)
-            ]
-            found += within(each, least=1.0, aspect=told)
+        for name, own in on_sets.groupby("set", sort=False) if library in on_sets else ():
+            found += within([geometric(str(name), own[library].dropna(), timed=True)], least=1.0, aspect=told)
     of_map = []
     for library in ("libsvm", "sklearnex"):
         for n, own in on_map.groupby("n") if len(on_map) else ():
@@ -250,15 +245,10 @@ def numbers(results: Results) -> Mapping[str, Any]:
         there = found[["libsvm", "sklearnex"]].notna().sum()
         below = [f"{behind[each].sum()} of {there[each]} ({LIBRARIES[each]})" for each in behind]
         told |= {"below": " and ".join(below), "cells": len(found)}
-    times = grids(results)
+    times = grids(results)["LIBSVM / smo-block"].dropna()
     if len(times):
-        middle = mean_of("", np.log(times["LIBSVM / smo-block"]))
-        least = times["LIBSVM / smo-block"].min()
-        told["grids"] = (
-            ""
-            if middle is None
-            else f"on the geometric mean {np.exp(middle.value):.1f} times as long, at least {least:.1f}"
-        )
+        middle = np.exp(np.log(times).mean())
+        told["grids"] = f"on the geometric mean {middle:.1f} times as long, at least {times.min():.1f}"
     return {**told, "one": ONE_RUN}
 
 

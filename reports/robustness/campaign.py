@@ -99,15 +99,9 @@ class Place:
             "SLOW_STEPS_LOG": str(self.given / "log"),
         }
         with (self.folder / f"{name}.out").open("wb") as out, (self.folder / f"{name}.err").open("wb") as err:
-            process = subprocess.Popen(
-                [*self.command, *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                env={**kept, **own},
-                cwd=self.folder / "cwd",
-                start_new_session=True,
-            )
+            streams = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
+            how = {**streams, "env": {**kept, **own}, "cwd": self.folder / "cwd", "start_new_session": True}
+            process = subprocess.Popen([*self.command, *arguments], **how)
         self.started.append(process)
         return process
 
@@ -194,21 +188,18 @@ def judge_rows(place: Place, done: Done, asked: Sequence[tuple[str, Any]], good:
     asked : the solver and the first parameter, or else the seed, of each run
     """
     try:
-        frame = read_results(place.store)
-        rows = {"shown": json.loads(done.out), "stored": frame.to_dict("records")}
+        shown, frame = json.loads(done.out), read_results(place.store)
     except (ValueError, HarnessError) as error:
         place.broken.append(f"the rows cannot be read: {error}")
         return
+    there = Counter(map(_run_of, shown))
+    stored = Counter(_run_of(row) for row in frame.to_dict("records") if row["sources"])
     place.broken += frame.attrs["damaged"]
-    for where, found in rows.items():
-        there = Counter(_run_of(row) for row in found if where == "shown" or row.get("sources"))
-        place.broken += [f"{there[run]} rows {where} of {run}" for run in asked if there[run] != 1 and where == "shown"]
-        place.broken += [
-            f"no row {where} of {run}" for run in asked if not there[run] and run[0] in good and where == "stored"
-        ]
+    place.broken += [f"{there[run]} rows shown of {run}" for run in asked if there[run] != 1]
+    place.broken += [f"no row stored of {run}" for run in asked if run[0] in good and not stored[run]]
     place.broken += [
         f"the good solver {row['solver']} is {row['status']}: {str(row.get('reason'))[:200]!r}"
-        for row in rows["shown"]
+        for row in shown
         if row["solver"] in good and (row["status"] != Status.OK or row.get("relative_gap") is None)
     ]
 
@@ -267,11 +258,10 @@ def kills(place: Place, rng: random.Random) -> str:
         with contextlib.suppress(psutil.Error):
             below = psutil.Process(process.pid).children(recursive=True)
             hit = rng.choice(below) if below and rng.random() < 0.7 else psutil.Process(process.pid)
-            stops = hit.pid != process.pid and rng.random() < 0.35
-            hit.send_signal(signal.SIGSTOP if stops else signal.SIGKILL)
-            told.append(
-                f"{'SIGSTOP' if stops else 'SIGKILL'} to {'the command' if hit.pid == process.pid else 'a process'}"
-            )
+            whole = hit.pid == process.pid
+            sent = signal.SIGSTOP if not whole and rng.random() < 0.35 else signal.SIGKILL
+            hit.send_signal(sent)
+            told.append(f"{sent.name} to {'the command' if whole else 'a process'}")
     judge_words(place, place.wait(process, 30.0), (0, 1, -signal.SIGKILL))
     for attempt in range(2):
         done = place.run(*arguments, seconds=30.0, name=f"again{attempt}")
@@ -287,6 +277,7 @@ ODD = (
     "smo[tau=[]]", "smo[=1]", "smo[tau=1,tau=2]", ",,,", "*", "[*]", "../../..", "/dev/null", "/dev/full", "/nowhere/at/all", "~",
     "%s%n", "{0}", "\\", "'", "\n", "\x1b[2J", "\u202e", "\ud83d", "x" * 5000, "-", "--", "5-1", "0-1000000000", "1,,2",
 )  # fmt: skip
+WORDS = {"compare": ["--plugins", "smo", "--time-limit", "1"], "results": [], "list": ["solvers"], "describe": ["smo"]}
 OPTIONS = {
     "compare": (
         "--datasets", "--formulation", "--kernel", "--gamma", "--C", "--target-gap", "--memory-limit", "--seeds", "--repeat",
@@ -301,9 +292,7 @@ OPTIONS = {
 def lines(place: Place, rng: random.Random) -> str:
     """Run an odd command line."""
     command = rng.choice(sorted(OPTIONS))
-    arguments = {"compare": ["--plugins", "smo", "--time-limit", "1"], "list": ["solvers"], "describe": ["smo"]}.get(
-        command, []
-    )
+    arguments = list(WORDS[command])
     for name in rng.sample(OPTIONS[command], min(rng.randint(1, 2), len(OPTIONS[command]))):
         arguments += [name, rng.choice(ODD)]
     done = place.run(*(os.fsencode(each.encode(errors="replace")) for each in [command, *arguments]), seconds=30.0)
