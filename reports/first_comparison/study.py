@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -31,16 +32,12 @@ def plan(quick: bool) -> list[Block]:
     chosen = [each.small() for each in found if each.quick] if quick else found
     csvc = [name for name in SOLVERS if name != "fw"]
     how = {"traced": True, "time_limit": 600.0}
-    return [
-        block
-        for each in chosen
-        for block in (
-            *each.blocks("anytime", csvc, 1, formulation="c-svc", **how),
-            *each.blocks(
-                "anytime", ["fw"], 1, formulation="l2-svc", **{**how, "cache_mb": 1000.0 if quick else 6000.0}
-            ),
-        )
-    ]
+    blocks = []
+    for each in chosen:
+        blocks += each.blocks("anytime", csvc, 1, formulation="c-svc", **how)
+        large = replace(each, cache_mb=1000.0 if quick else 6000.0)
+        blocks += large.blocks("anytime", ["fw"], 1, formulation="l2-svc", **how)
+    return blocks
 
 
 def ends(results: Results) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -262,14 +263,16 @@ def claims(results: Results) -> dict[str, list[Estimate]]:
     mnist = runs["set"].str.startswith("mnist")
     cached = results.runs("figure6").assign(set="digits, 10,000 images")
     delta = pd.concat([results.runs("figure10"), results.runs("figure8", set="banana", solver=LIBSVM)])
-    noisy, clean = (
-        finishing["set"].isin(each) for each in (["banana", "adult", "usps-n"], ["waveform", "reuters", "usps"])
-    )
+    noisy = finishing["set"].isin(["banana", "adult", "usps-n"])
+    clean = finishing["set"].isin(["waveform", "reuters", "usps"])
     there = np.where(eight["solver"] == LIBSVM, eight["set"] == "mnist-8", eight["set"] == "mnist-8-noise")
-    draw = (
-        eight["dataset"].str.extract(r"noise_seed=(\d+)")[0].fillna("0").astype(int)
-    )  # each beside the one with clean labels
+    # each beside the one with clean labels
+    draw = eight["dataset"].str.extract(r"noise_seed=(\d+)")[0].fillna("0").astype(int)
     flipped = eight.assign(seed=draw, set="mnist-8, 10 % flipped", dataset="")[there.astype(bool)]
+
+    def by_delta(way: str, values: Sequence[float], compare: Any) -> list[Estimate]:
+        return [replace(one, name=f"{d:g}") for d in values for one in compare(delta, plan.with_delta(way, d), LIBSVM)]
+
     return {
         "x1": errors(runs, ONE, LIBSVM),
         "x2": errors(runs, plan.TWO, LIBSVM),
@@ -285,32 +288,21 @@ def claims(results: Results) -> dict[str, list[Estimate]]:
         "growth": growth(results),
         "finishing": estimates(finishing[noisy], PRINTED, ONLINE, "error", most=0.0, aspect="points of error")
         + estimates(finishing[clean], PRINTED, ONLINE, "support_vectors", least=0.95, aspect="SV, after over before"),
-        "repeated": [
-            replace(each, name=f"{d:g}")
-            for d in plan.DELTAS
-            for each in errors(delta, plan.with_delta("epochs=2,", d), LIBSVM)
-        ],
-        "small": [
-            replace(each, name=f"{d:g}")
-            for d in plan.DELTAS[-4:]
-            for each in estimates(delta, plan.with_delta("", d), LIBSVM, "error", least=0.0)
-        ],
+        "repeated": by_delta("epochs=2,", plan.DELTAS, errors),
+        "small": within(by_delta("", plan.DELTAS[-4:], partial(differences, quantity="error")), least=0.0),
         "active": [
-            replace(each, name=f"{name.upper()}, {stop:,}")
-            for name in ("active", "autoactive")
-            for stop in (5000, 7500)
-            for each in estimates(adult, stopped_at(name, stop), LIBSVM, "error", most=0.0)
+            replace(one, name=f"{name.upper()}, {stop:,}") for name in ("active", "autoactive") for stop in (5000, 7500)
+            for one in estimates(adult, stopped_at(name, stop), LIBSVM, "error", most=0.0)
         ],
         "auto": estimates(adult, stopped_at("autoactive", 2500), LIBSVM, "error", most=0.0, aspect="points of error")
         + estimates(adult, stopped_at("autoactive", 2500), ONE, "cpu", most=1 / 15, aspect="time"),
         "gradient": [
-            each
-            for own, stop in ((adult, 2500), (flipped, 2400))
-            for each in estimates(own, stopped_at("gradient", stop), stopped_at("random", stop), "error", least=0.25)
+            one for own, stop in ((adult, 2500), (flipped, 2400))
+            for one in estimates(own, stopped_at("gradient", stop), stopped_at("random", stop), "error", least=0.25)
         ],
         "clean": first_as_good(eight),
         "noise": errors(flipped, stopped_at("active", 3200), LIBSVM),
-    }
+    }  # fmt: skip
 
 
 def growth(results: Results) -> list[Estimate]:

@@ -86,8 +86,8 @@ def growth(quick: bool) -> list[Block]:
     """Return the solvers on more and more points of two drawn sets, 100 s each at most."""
     sizes = (1000, 2000) if quick else (1000, 10_000, 100_000, 1_000_000)
     drawn = {
-        "checkerboard": "checkerboard[n={n},n_test=10000,seed=3]",
-        "twonorm": "twonorm[n={n},n_test=10000,noise=0.05,seed=3]",
+        name: f"{name}[n={{n}},n_test=10000,{more}seed=3]"
+        for name, more in (("checkerboard", ""), ("twonorm", "noise=0.05,"))
     }
     machines = [EXACT, "libsvm"] if quick else [EXACT, "libsvm", "sklearnex", "lasvm", RANDSVM, "nystroem"]
     found: list[Block] = []
@@ -341,14 +341,9 @@ STUDY = Study(
     plan=plan,
     later={"divisions": divisions},
     tables={
-        "lines": lines_of_work,
-        "summary": summary,
-        "errors": error_table,
-        "seconds": seconds,
-        "choosing": choosing,
-        "grown": grown,
+        "lines": lines_of_work, "summary": summary, "errors": error_table, "seconds": seconds, "choosing": choosing, "grown": grown,
     },
     pictures={"profile": profile, "ranked": ranked, "scaled": scaled},
     estimates=claims,
     numbers=numbers,
-)
+)  # fmt: skip
