@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -270,20 +271,13 @@ def large(results: Results) -> pd.DataFrame:
     return runs[list(names)].rename(columns=names)
 
 
-def _against(results: Results, quantity: str, title: str) -> Any:
+def over_epsilon(results: Results, quantity: str, title: str) -> Any:
+    """Draw a quantity over 1 / epsilon."""
     found = levels(results)
     found = found.assign(inverse=1.0 / found["epsilon"])
     found = found[found.groupby(["set", "solver"])["inverse"].transform("nunique") > 2]
     how = {"style": ".-", "xscale": "log", "yscale": "log", "xlabel": "1 / epsilon", "ylabel": title}
     return lines(found, "inverse", quantity, colours=COLOUR, **how)
-
-
-def iterations(results: Results) -> Any:
-    return _against(results, "iterations", "iterations")
-
-
-def core_set(results: Results) -> Any:
-    return _against(results, "core_set", "points in the core set")
 
 
 def claims(results: Results) -> dict[str, list[Estimate]]:
@@ -357,7 +351,10 @@ STUDY = Study(
         "peers": peers, "moderate": moderate, "rates": rates, "bounds": bounds, "margins": margins, "simplices": simplices,
         "lemma": lemma, "large": large, "geometry": geometry,
     },
-    pictures={"iterations": iterations, "core_set": core_set},
+    pictures={
+        "iterations": partial(over_epsilon, quantity="iterations", title="iterations"),
+        "core_set": partial(over_epsilon, quantity="core_set", title="points in the core set"),
+    },
     estimates=claims,
     numbers=numbers,
     plugins=("plugin.py",),

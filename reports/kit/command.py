@@ -67,11 +67,8 @@ def _checked(study: Study, given: Mapping[str, Any], *, several: bool) -> tuple[
     known = study.parts(quick=quick)
     sets = list(dict.fromkeys(str(block["set"]) for block in study.plan(quick)))
     for kind, asked, there in (("part", given["part"], known), ("sets", given["sets"], sets)):
-        unknown = [name for name in asked or () if name not in there]
-        if unknown:
-            raise UsageError(
-                f"--{kind}: {study.name} has no {', '.join(unknown)}; it has {', '.join(there) or 'none'}."
-            )
+        if unknown := ", ".join(name for name in asked or () if name not in there):
+            raise UsageError(f"--{kind}: {study.name} has no {unknown}; it has {', '.join(there) or 'none'}.")
     if given["into_reports"] and (quick or given["out"]):
         raise UsageError("--into-reports takes the runs of the whole plan, and no --out: leave out --quick and --out.")
     if given["into_reports"]:

@@ -98,9 +98,8 @@ class Results:
         ends = pd.concat([ends, *([] if derived is None or derived.empty else [derived])])
         key = ["set", "solver", "quantity"]
         ends = ends[pd.MultiIndex.from_frame(ends[key]).isin(pd.MultiIndex.from_frame(found[[*key[:2], "ours_as"]]))]
-        ends = ends.drop_duplicates(
-            [*set(rows.IDENTITY) - {"figure"}, "quantity"], keep="last"
-        )  # once, not in every figure
+        once = [*set(rows.IDENTITY) - {"figure"}, "quantity"]  # not in every figure
+        ends = ends.drop_duplicates(once, keep="last")
         ours = rows.grouped(ends, key, varying=["figure"]).agg(ours=("value", "mean"), protocol=("protocol", "first"))
         found = found.merge(ours, left_on=["set", "solver", "ours_as"], right_index=True, how="left")
         found["ours"] = found["factor"] * found["ours"] + found["offset"]

@@ -107,10 +107,8 @@ def plan(quick: bool) -> list[Block]:
     """Return the runs of all claims; what follows from the least k that separates is `ladder`."""
     hard, soft, tubes = (HARD[:2], SOFT[1:2], TUBES[:1]) if quick else (HARD, SOFT, TUBES)
     seeds = 2 if quick else 5
-    found = [
-        each.block("rounds", [each.solver("delta=bound"), each.solver("delta=adaptive")], seeds)
-        for each in (*hard, *soft)
-    ]
+    both = ("delta=bound", "delta=adaptive")
+    found = [each.block("rounds", [each.solver(delta) for delta in both], seeds) for each in (*hard, *soft)]
     found += [each.block("counted", [each.solver(f"delta={each.counted}")], seeds) for each in soft]
     for each in tubes:
         found.append(each.block("tubes", [each.solver(f"delta={each.delta}")], seeds))
@@ -129,9 +127,8 @@ def plan(quick: bool) -> list[Block]:
     for each in SWEPT:
         sizes = sorted({max(round(part * each.delta**2), each.n + 1 + 2 * each.k) for part in SHARES})
         most = math.ceil(each.rounds)
-        found.append(
-            each.block("small", [each.solver("delta=bound", f"r={r}", f"max_rounds={most}") for r in sizes], 6)
-        )
+        solvers = [each.solver("delta=bound", f"r={r}", f"max_rounds={most}") for r in sizes]
+        found.append(each.block("small", solvers, 6))
     for each in SIZED:
         found += [each.block("dimension", [each.solver(exact_one=True)]),
                   each.block("dimension", [each.solver("delta=1", f"r={each.m // 2}", "max_rounds=1")], 10)]  # fmt: skip
