@@ -26,7 +26,7 @@ from harness.datasets.catalogue import CATALOGUE
 from harness.datasets.raw_files import registry, verified
 from harness.datasets.splitting import rbf, rescaled
 from harness.support.parameters import did_you_mean
-from reports.kit.plugin_tools import all_rows, load, made
+from reports.kit.plugin_tools import all_rows, dataset, load
 
 # name here -> class; its first raw file is read as it stands, since the order of the rows decides what a seed draws
 _SOURCES = {cls.name.removesuffix("-raetsch"): cls for cls in CATALOGUE}
@@ -119,7 +119,7 @@ class AnchorDraw(DataSource):
         pool, test = order[:size].copy(), order[size:]
         np.random.default_rng(self.seed).shuffle(pool)
         x_train, x_test = rescaled(x[pool], x[test], "standard")
-        return made(self, x_train, y[pool], x_test, y[test], defaults=rbf(gamma=1.0 / x.shape[1], c=1.0))
+        return dataset(self, x_train, y[pool], x_test, y[test], defaults=rbf(gamma=1.0 / x.shape[1], c=1.0))
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Redrawn(DataSource):
         x, y = all_rows(whole)
         order = np.random.default_rng(self.seed).permutation(len(y))
         train, test = order[: len(whole.y_train)], order[len(whole.y_train) :]
-        return made(self, x[train], y[train], x[test], y[test], defaults=whole.defaults)
+        return dataset(self, x[train], y[train], x[test], y[test], like=whole)
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class AbaloneRings(DataSource):
         plain, counted = (load(f"abalone[split_seed={self.split_seed}{more}]") for more in ("", ",regression=True"))
         rings = ((plain.x_train, counted.y_train), (plain.x_test, counted.y_test))
         train, test = (np.column_stack([x[:, :3] @ (1.0, 2.0, 3.0), x[:, 3:], count]) for x, count in rings)
-        return made(self, train, plain.y_train, test, plain.y_test, defaults=plain.defaults)
+        return dataset(self, train, plain.y_train, test, plain.y_test, like=plain)
 
 
 @dataclass(frozen=True)

@@ -118,8 +118,9 @@ def plan(quick: bool) -> list[Block]:
 # -- runs, what none says by itself, and learning curves ---------------------------------------------------
 
 # as published.csv calls them -> title, ours, factor, form; of the first six tables tell the deviation
-DEVIATE = ("g_means", "auc", "prbep", "sv_ratio", "data_efficiency", "error")  # told with the deviation of the runs
-PRINTED = {
+# Quantities that tables show with the deviation of the runs.
+WITH_DEVIATION = ("g_means", "auc", "prbep", "sv_ratio", "data_efficiency", "error")
+PRINTED_AS = {
     **QUANTITIES, "sv_ratio": Quantity("SV- / SV+", "sv_ratio", form=".2f"), "rank": Quantity("rank", "rank", form=".0f"),
     "data_efficiency": Quantity("labels, %", "data_efficiency", form=".1f"), "cpu": Quantity("CPU s", "cpu"),
     "imbalance": Quantity("imbalance", "imbalance", form=".1f"), "features": Quantity("features", "n_features", form=",.0f"),
@@ -137,7 +138,7 @@ def own(results: Results, figure: str | Sequence[str] = (), **fixed: Any) -> pd.
     """Return runs with what is derived of them, solvers `named`; a quantity that none of them has is missing in all."""
     found = results.runs(figure, **fixed)
     counts = ("labels_used", "n_train", "support_vectors", "positive_support_vectors")
-    columns = dict.fromkeys([*found.columns, *counts, *(each.ours for each in PRINTED.values())])
+    columns = dict.fromkeys([*found.columns, *counts, *(each.ours for each in PRINTED_AS.values())])
     found = found.reindex(columns=list(columns))
     return found.assign(selection=found["solver"], solver=named(found["solver"]), **DERIVED)
 
@@ -184,7 +185,7 @@ def curves(results: Results, figure: str | Sequence[str], quantity: str) -> pd.D
     Labels are spaced geometrically over the range that all runs of a solver have; between the points of a trace a curve goes
     straight over log labels.
     """
-    column, factor = PRINTED[quantity].ours, PRINTED[quantity].factor
+    column, factor = PRINTED_AS[quantity].ours, PRINTED_AS[quantity].factor
     counts = ["support_vectors", "positive_support_vectors"]
     points = results.course(["labels_used", *(counts if quantity == "sv_ratio" else [column])], figure)
     if quantity == "sv_ratio":
@@ -220,8 +221,8 @@ def table(
         runs, found = own(results, figure, **fixed), {}
         theirs = results.published.assign(solver=named(results.published["solver"]))
         for quantity, solvers in cells.items():
-            how = PRINTED[quantity]
-            texts = beside(runs, theirs, ["solver", "set"], {quantity: how}, spread=quantity in DEVIATE)[how.title]
+            how, spread = PRINTED_AS[quantity], quantity in WITH_DEVIATION
+            texts = beside(runs, theirs, ["solver", "set"], {quantity: how}, spread=spread)[how.title]
             found |= {f"{how.title}, {NAMES[solver]}": texts.loc[solver] for solver in solvers if solver in texts}
         return pd.DataFrame(found).reindex(runs["set"].unique()).fillna("").rename_axis("set")
 
@@ -446,5 +447,5 @@ STUDY = Study(
             yticks=(0.5, 1, 2, 5, 10), ylim=(0.25, 15)),
         "aubc": draw_aubc,
     },
-    estimates=claims, numbers=numbers, plugins=["plugin.py"], printed=PRINTED, derived=derived,
+    estimates=claims, numbers=numbers, plugins=["plugin.py"], printed=PRINTED_AS, derived=derived,
 )  # fmt: skip

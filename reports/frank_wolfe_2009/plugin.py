@@ -23,7 +23,7 @@ from harness_fw.bounds import decrease_bound
 
 from harness import Dataset, DataSource, Iterate, Problem, ProblemSummary, Solver, get_solver, hookimpl, parameter
 from harness.problems import CSVC, L2SVC, HardMargin
-from reports.kit.plugin_tools import made, uncounted
+from reports.kit.plugin_tools import dataset, uncounted
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ class MushroomsLike(DataSource):
             points += list(zip(x[far], np.where(values[far] > np.median(values), 1.0, -1.0), strict=True))
         x, y = np.array([each for each, _ in points]), np.array([label for _, label in points])
         parts = (x[: self.n], y[: self.n], x[self.n : 2 * self.n], y[self.n : 2 * self.n])
-        return made(self, *parts, defaults={"kernel": "linear", "C": 1.0})
+        return dataset(self, *parts, defaults={"kernel": "linear", "C": 1.0})
 
 
 @dataclass(frozen=True)
@@ -284,7 +284,7 @@ class Simplices(DataSource):
     def load(self) -> Dataset:
         side = np.repeat([1.0, -1.0], self.m)
         x = np.column_stack([0.5 * self.height * side, np.eye(2 * self.m)])
-        return made(self, x, side, x[[0, self.m]], side[[0, self.m]], defaults={"kernel": "linear", "C": 1.0})
+        return dataset(self, x, side, x[[0, self.m]], side[[0, self.m]], defaults={"kernel": "linear", "C": 1.0})
 
 
 def least_core_set(m: int, height: float, epsilon: float) -> int:

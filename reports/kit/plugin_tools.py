@@ -42,9 +42,13 @@ def all_rows(data: Dataset) -> tuple[Any, Any]:
     return x, np.concatenate([data.y_train, data.y_test])
 
 
-def made(source: DataSource, *parts: Any, **more: Any) -> Dataset:
-    """Return the data set of a source: training points, their targets, test points, their targets, and other fields by name."""
-    return Dataset(source.label, *parts, content_sha256(*parts), **more)
+def dataset(source: DataSource, *parts: Any, like: Dataset | None = None, **more: Any) -> Dataset:
+    """Return the data set of a source: training points, their targets, test points, their targets, and other fields by name.
+
+    like : a set whose task and defaults it has
+    """
+    shared = {} if like is None else {"task": like.task, "defaults": like.defaults}
+    return Dataset(source.label, *parts, content_sha256(*parts), **{**shared, **more})
 
 
 def uncounted(problem: Problem) -> Problem:

@@ -17,7 +17,7 @@ import numpy as np
 from harness import Dataset, DataSource, hookimpl, parameter
 from harness.datasets.dataset import flipped, is_csr
 from harness.datasets.splitting import random_split, rescaled
-from reports.kit.plugin_tools import all_rows, load, made
+from reports.kit.plugin_tools import all_rows, dataset, load
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class AdultSplit(DataSource):
         x, y = all_rows(whole)
         order = np.random.default_rng(self.seed).permutation(len(y))
         train, test = np.sort(order[: self.n]), np.sort(order[self.n :])
-        return made(self, x[train], y[train], x[test], y[test], defaults=whole.defaults)
+        return dataset(self, x[train], y[train], x[test], y[test], like=whole)
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class DigitsInOrder(DataSource):
         images, digits = load_digits(return_X_y=True)
         x, y, n = images / 16.0, np.where(digits == self.digit, 1.0, -1.0), 1198
         y_train, defaults = flipped(y[:n], self.noise, self.noise_seed), {"kernel": "rbf", "gamma": 0.05, "C": 10.0}
-        return made(self, x[:n], y_train, x[n:], y[n:], defaults=defaults)
+        return dataset(self, x[:n], y_train, x[n:], y[n:], defaults=defaults)
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Division(DataSource):
         x_train, x_test = x[train], x[test]
         if self.scale and not is_csr(x):
             x_train, x_test = rescaled(x_train, x_test, "standard")
-        return made(self, x_train, y[train], x_test, y[test], defaults=whole.defaults)
+        return dataset(self, x_train, y[train], x_test, y[test], like=whole)
 
 
 def same_sign(targets: Any, scores: Any) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from harness import Dataset, DataSource, hookimpl, parameter
 from harness.datasets.dataset import flipped
 from harness.datasets.splitting import rescaled
-from reports.kit.plugin_tools import load, load_dense, made
+from reports.kit.plugin_tools import dataset, load, load_dense
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class MnistNoise(DataSource):
     def load(self) -> Dataset:
         clean = load(f"mnist[digit={self.digit}]" if self.n == 60_000 else f"mnist[digit={self.digit},n={self.n}]")
         y = flipped(clean.y_train, self.noise, self.noise_seed)
-        return made(self, clean.x_train, y, clean.x_test, clean.y_test, defaults=clean.defaults)
+        return dataset(self, clean.x_train, y, clean.x_test, clean.y_test, like=clean)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Rescaled(DataSource):
             scaled = rescaled(x_train, x_test, "standard")
             two = np.array([self.how == "numeric" and len(np.unique(column)) <= 2 for column in x_train.T])
             x_train, x_test = np.where(two, x_train, scaled[0]), np.where(two, x_test, scaled[1])
-        return made(self, x_train, whole.y_train, x_test, whole.y_test, defaults=whole.defaults)
+        return dataset(self, x_train, whole.y_train, x_test, whole.y_test, like=whole, planted=whole.planted)
 
 
 def listed(targets: Any, scores: Any) -> list[float]:

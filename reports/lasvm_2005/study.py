@@ -20,7 +20,7 @@ from reports.lasvm_2005 import pictures, plan
 from reports.lasvm_2005.plan import COUNTED, EACH, EXACT, LIBSVM, ONE, ONLINE, PRINTED, stopped_at
 
 TAU = {"lasvm[tau=0.01]": ONE, "libsvm-counted[tol=0.01]": COUNTED}  # forest-521k, figure 7
-COLUMNS = {
+PRINTED_AS = {
     **QUANTITIES, "sd": Quantity("sd of it", "sd", form=".2f"), "visited": Quantity("examples", "visited", form=",.0f"),
     "members": Quantity("members of S", "info.online_members", form=",.0f"), "each": Quantity("ns for each of n |S|", "each", 1e9),
     "libsvm_kernel_values_M": Quantity("kernel values, M", "info.kernel_evaluations_libsvm", 1e-6),
@@ -69,7 +69,7 @@ def _table(
     runs: pd.DataFrame, index: Sequence[str], names: Sequence[str], published: pd.DataFrame | None = None
 ) -> pd.DataFrame:
     paper = pd.DataFrame() if published is None else published
-    return beside(runs, paper, index, {name: COLUMNS[name] for name in names})
+    return beside(runs, paper, index, {name: PRINTED_AS[name] for name in names})
 
 
 # -- tables ------------------------------------------------------------------------------------------------
@@ -343,5 +343,5 @@ STUDY = Study(
     numbers=numbers,
     derived=derived,
     plugins=("plugin.py", "libsvm_counted.py"),
-    printed=COLUMNS,
+    printed=PRINTED_AS,
 )  # fmt: skip

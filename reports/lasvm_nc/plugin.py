@@ -11,7 +11,7 @@ import numpy as np
 from harness import Dataset, DataSource, Iterate, Problem, Solver, get_solver, hookimpl, parameter
 from harness.problems import CSVCNoBias
 from harness.support.errors import DataError, UsageError
-from reports.kit.plugin_tools import load, made, uncounted
+from reports.kit.plugin_tools import dataset, load, uncounted
 
 
 class _Recording(np.random.Generator):
@@ -92,7 +92,7 @@ class Subset(DataSource):
             )
         rows = np.random.default_rng(self.seed).permutation(len(whole.y_train))[: self.n]
         x, y = whole.x_train[rows], np.asarray(whole.y_train)[rows]
-        return made(self, x, y, whole.x_test, whole.y_test, defaults=whole.defaults)
+        return dataset(self, x, y, whole.x_test, whole.y_test, like=whole)
 
 
 @hookimpl

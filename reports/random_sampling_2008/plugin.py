@@ -30,7 +30,7 @@ from harness import (
     parameter,
 )
 from harness.problems import HardMargin, ReducedHull
-from reports.kit.plugin_tools import made
+from reports.kit.plugin_tools import dataset
 
 _MOST = 14  # examples of which every subset is solved
 _EXACT = 1e-10  # relative gap of each
@@ -102,7 +102,7 @@ def _cloud(source: GapClouds | TubeClouds, label: Any, spoil: Any, task: Any = "
         x = rng.standard_normal((n, source.d))
         parts += [x, label(x, rng)]
     parts[1] = np.where(np.arange(source.n) < source.outliers, spoil(parts[1]), parts[1])
-    return made(source, *parts, task=task, defaults={"kernel": "linear", "C": 1.0})
+    return dataset(source, *parts, task=task, defaults={"kernel": "linear", "C": 1.0})
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _around(source: DataSource, positive: Any, middle: Any, k: int) -> Dataset:
     negative[:, -1] += 1.0 + steps
     x = np.concatenate([positive, negative])
     y = np.repeat([1.0, -1.0], [len(positive), k])
-    return made(source, x, y, x, y, defaults={"kernel": "linear", "C": 1.0})
+    return dataset(source, x, y, x, y, defaults={"kernel": "linear", "C": 1.0})
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ def _of(results: Results, figure: str) -> pd.DataFrame:
     return runs.assign(accuracy=100.0 - runs["error"], ended=ended)
 
 
-PRINTED = {
+PRINTED_AS = {
     **QUANTITIES, "k": Quantity("k", "info.k"), "rounds": Quantity("rounds", "info.rounds"), "sv": Quantity("SV", "support_vectors"),
     "gap": Quantity("gap", "relative_gap", form=".1e"), "memory": Quantity("MB", "peak_memory"),
     "mse": Quantity("MSE", "metrics.mse", form=".4f"), "rho": Quantity("rho", "metrics.pearson", form=".4f"),
@@ -81,7 +81,7 @@ PRINTED = {
 
 def _table(results: Results, figure: str, *names: str) -> pd.DataFrame:
     runs, printed = _of(results, figure), results.published[results.published["figure"] == figure]
-    found = beside(runs, printed, ["set", "solver"], {name: PRINTED[name] for name in names}).drop(columns="runs")
+    found = beside(runs, printed, ["set", "solver"], {name: PRINTED_AS[name] for name in names}).drop(columns="runs")
     found["ended with"] = grouped(runs, ["set", "solver"], sort=False)["ended"].first()
     return found
 
@@ -161,5 +161,5 @@ STUDY = Study(
     pictures={"seconds": seconds, "violators": violators},
     estimates=claims,
     numbers=numbers,
-    printed=PRINTED,
+    printed=PRINTED_AS,
 )  # fmt: skip

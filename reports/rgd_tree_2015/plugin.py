@@ -20,8 +20,8 @@ from harness.datasets.dataset import flipped, is_csr
 from harness.datasets.splitting import random_split, rescaled
 from harness.measure.metrics import accuracy
 from harness.problems import CSVCNoBias
-from harness.support.errors import DataError, UsageError
-from reports.kit.plugin_tools import all_rows, load, load_dense, made
+from harness.support.errors import UsageError
+from reports.kit.plugin_tools import all_rows, dataset, load, load_dense
 
 
 @dataclass(frozen=True)
@@ -55,16 +55,11 @@ class NoisySplit(DataSource):
         held = int(0.3 * len(y))
         train, others = random_split(len(y), len(y) - 2 * held, self.seed)
         train, validation, test = train[: self.n], others[:held], others[held:]
-        if len(np.unique(y[train])) < 2:
-            raise DataError(
-                f"data set '{self.label}': all {len(train)} training points are of one class; expected two. "
-                "Choose a larger n, or another seed."
-            )
         y_train, y_validation = (flipped(y[part], self.noise, self.seed) for part in (train, validation))
         scaled = rescaled(x[train], x[np.concatenate([validation, test])], "standard")
         x_train, x_held = (np.column_stack([each, np.ones(len(each))]) for each in scaled)
         y_held = np.concatenate([y_validation, y[test]])
-        return made(self, x_train, y_train, x_held, y_held, planted=y_train != y[train])
+        return dataset(self, x_train, y_train, x_held, y_held, planted=y_train != y[train])
 
 
 @dataclass(frozen=True)
@@ -81,7 +76,7 @@ class WithConstant(DataSource):
     def load(self) -> Dataset:
         whole = load_dense(self, self.of)
         x_train, x_test = (np.column_stack([x, np.ones(len(x))]) for x in (whole.x_train, whole.x_test))
-        return made(self, x_train, whole.y_train, x_test, whole.y_test, defaults=whole.defaults, planted=whole.planted)
+        return dataset(self, x_train, whole.y_train, x_test, whole.y_test, like=whole, planted=whole.planted)
 
 
 def validation_error(targets: Any, scores: Any) -> float:

@@ -216,9 +216,8 @@ def ranks(results: Results) -> tuple[pd.Series, pd.Series, pd.Series]:
 
 def critical_difference(solvers: int, sets: int) -> float:
     """Return how far two mean ranks must be apart to differ at 5 % (Nemenyi; Demsar 2006, section 3.2.2)."""
-    return float(
-        stats.studentized_range.ppf(0.95, solvers, np.inf) / np.sqrt(2) * np.sqrt(solvers * (solvers + 1) / (6 * sets))
-    )
+    quantile = stats.studentized_range.ppf(0.95, solvers, np.inf) / np.sqrt(2)
+    return float(quantile * np.sqrt(solvers * (solvers + 1) / (6 * sets)))
 
 
 def grown(results: Results) -> pd.DataFrame:
