@@ -349,7 +349,9 @@ def claims(results: Results) -> dict[str, list[Estimate]]:
     runs, search, sixteen, roc, adult = (own(results, part) for part in parts)
     ours = breakeven(results.every)
     data = grouped(runs[runs["solver"] == "batch"], "set")["imbalance"].first()
-    stopped = runs[runs["solver"] == AL].assign(balance=lambda own: own["sv_ratio"] / own["set"].map(data))
+    stopped = runs[runs["solver"] == AL].assign(
+        balance=lambda own: own["sv_ratio"] / own["set"].map(data).astype(float)
+    )
     gap, p = ours[AL] - ours[UNDER], p_value(ours[AL] - ours[UNDER])
     wins = share(f"the share of {len(ours)} sets is", int((ours[AL] >= ours.max(axis=1) - TIED).sum()), len(ours))
     support = curves(results, "figure9", "sv_ratio")
