@@ -95,20 +95,19 @@ def plan(quick: bool) -> list[Block]:
             solvers = (SOLVERS[0], SOLVERS[1], SOLVERS[5]) if quick else SOLVERS
             found.append({**own, "figure": "ladder", "plugins": [hulls.ladder(solver) for solver in solvers]})
         if hulls.margins and not quick:
-            sets = [
-                f"core-sets[oracle={solver},least=0.0001,per_decade=2,seconds={hulls.seconds:g}]"
-                for solver in CORE_SETS
-            ]
+            how = f"least=0.0001,per_decade=2,seconds={hulls.seconds:g}"
+            sets = [f"core-sets[oracle={solver},{how}]" for solver in CORE_SETS]
             found.append({**own, "figure": "margins", "plugins": sets})
         if hulls.margins:
             found.append({**own, "figure": "lemma", "plugins": [LEMMA]})
-        linear = hulls.kernel == "linear"
-        for solvers, limit in (
-            (((NEWTON, *LINEAR_PEERS), 200.0), (SOLVERS, 20.0)) if linear else (((*SOLVERS, SMO, BLOCK), 60.0),)
-        ):
-            if hulls.peers and not quick:
-                how = {"time_limit": limit, "target_gap": GAP, "seeds": list(range(hulls.peers))}
-                found.append({**own, "figure": "peers", "plugins": list(solvers), **how})
+        beside = (
+            {(NEWTON, *LINEAR_PEERS): 200.0, SOLVERS: 20.0}
+            if hulls.kernel == "linear"
+            else {(*SOLVERS, SMO, BLOCK): 60.0}
+        )
+        for solvers, limit in beside.items() if hulls.peers and not quick else ():
+            own |= {"time_limit": limit, "target_gap": GAP, "seeds": list(range(hulls.peers))}
+            found.append({**own, "figure": "peers", "plugins": list(solvers)})
     for n in () if quick else LARGE:
         own = {"figure": "large", "set": f"checkerboard, {n:,}", "datasets": [f"checkerboard[n={n},n_test=1000]"]}
         how = {"target_gap": 2e-3, "time_limit": 120.0, "formulation": "l2-svc"}

@@ -42,11 +42,6 @@ def folder() -> Path:
     return cache_root() / f"libsvm-counted-{VERSION}"
 
 
-def is_built() -> bool:
-    """Return whether the library is there."""
-    return (folder() / "svm.py").exists()
-
-
 def patched(text: str) -> str:
     """Return svm.cpp with the counter: kernel values of C-SVC's columns, neither its diagonal nor predictions.
 
@@ -117,7 +112,7 @@ class LibSVMCounted(LibSVMOfficial):
     def skip(self, problem: ProblemSummary) -> str | None:
         """Refuse what LIBSVM does, and everything where the library is not built."""
         if self.package not in sys.modules:
-            if not is_built():
+            if not (folder() / "svm.py").exists():
                 return f"{self.name} is not built; run: python -m reports.lasvm_2005.libsvm_counted"
             spec = importlib.util.spec_from_file_location(self.package, folder() / "svm.py")
             assert spec is not None

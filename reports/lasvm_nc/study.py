@@ -52,17 +52,14 @@ def plan(quick: bool) -> list[Block]:
     if quick:
         small = [replace(SETS[name].small(), gamma=gamma) for name, gamma in (("banana", 1.0), ("usps-n", 0.05))]
         bent = [f"{solver}[s={s:g}]" for solver in (NC, I) for s in (-3.0, 0.5)]
-        return [
-            *(block for each in small for block in each.blocks("table3", SOLVERS, 2, traced=True, **HOW)),
-            *small[0].blocks("figure5", bent, 1, **HOW),
-        ]
+        runs = [block for each in small for block in each.blocks("table3", SOLVERS, 2, traced=True, **HOW)]
+        return [*runs, *small[0].blocks("figure5", bent, 1, **HOW)]
     found: list[Block] = []
+    bent = [f"{solver}[s={s:g}]" for solver in (NC, I) for s in BENDS]
     for name, data in SETS.items():
         few = {"mnist-8": 1, "banana": RUNS}.get(name, 3)
         found += data.blocks("table3", SOLVERS, RUNS, runs=RUNS, traced=True, **HOW)
-        found += data.blocks(
-            "figure5", [f"{solver}[s={s:g}]" for solver in (NC, I) for s in BENDS], few, runs=RUNS, **HOW
-        )
+        found += data.blocks("figure5", bent, few, runs=RUNS, **HOW)
         for share in SHARES:
             found += part_of(name, N[name] // share).blocks("figure4", SOLVERS, few, runs=RUNS, **HOW)
     online = {**HOW, "formulation": "c-svc,c-svc-nobias"}
@@ -141,9 +138,8 @@ def _during(results: Results) -> pd.DataFrame:
 
 def _epoch(results: Results) -> pd.DataFrame:
     """Return the points of the traces of Table 3's first runs: examples, duality gap an example, SV, kernel values."""
-    points = results.course(
-        ["info.visited", "info.gap", "support_vectors", "kernel_evaluations"], "table3", status=Status.OK
-    )
+    names = ["info.visited", "info.gap", "support_vectors", "kernel_evaluations"]
+    points = results.course(names, "table3", status=Status.OK)
     grouped(points.drop_duplicates("run"), ["set", "solver"])
     first = points.groupby(["set", "solver"])["run"].transform("min") == points["run"]
     points = points[first & (points["info.visited"] > 0)]
@@ -187,9 +183,8 @@ def figure5(results: Results) -> Any:
 def figure8(results: Results) -> Any:
     how = {"aggfunc": "median", "sort": False}
     seconds = pivoted(results.runs("table3"), ["set"], "solver", "cpu", ["dataset", "seed"], **how)
-    return dots(
-        seconds.reindex(columns=list(SOLVERS)), "CPU seconds, median", colours=[COLOUR[each] for each in SOLVERS]
-    )
+    seconds = seconds.reindex(columns=list(SOLVERS))
+    return dots(seconds, "CPU seconds, median", colours=[COLOUR[each] for each in SOLVERS])
 
 
 def claims(results: Results) -> dict[str, list[Estimate]]:

@@ -39,11 +39,8 @@ COSTS, WIDTHS, FEATURES, NOISES = (1.0, 100.0, 1e4), (0.2, 2.0), (3, 20, 100), (
 MAP = {2000: (11, 12, 13), 10_000: (21,)}  # points -> seeds of the map, 16 draws each
 RUNS = {2000: [0, 1, 2]}  # of each: a time of some milliseconds varies by more than the libraries differ
 GRID = {"C": [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0], "gamma": [2.0**e for e in range(-7, 1)]}
-_GRIDS = {
-    "breast-cancer": "breast-cancer",
-    "german.numer": "german.numer",
-    "svmguide1": "svmguide1",
-    "banana-raetsch": "banana[realisation=1]",
+_GRIDS = {name: name for name in ("breast-cancer", "german.numer", "svmguide1")} | {
+    "banana-raetsch": "banana[realisation=1]"
 }
 
 
@@ -91,10 +88,9 @@ def plan(quick: bool) -> list[Block]:
             "set": f"{name} on {threads_} threads",
             "datasets": [SETS[name]],
             "threads": threads_,
-            **how,
         }
-        both = [f"{OURS}[gap={GAP:g}]", toleranced("sklearnex", 1e-4)]
-        found.append({**own, "plugins": both, "seeds": [0, 1, 2], "formulation": "c-svc"})
+        both = rivals("sklearnex", tolerances=[1e-4])
+        found.append({**own, "plugins": both, "seeds": [0, 1, 2], "formulation": "c-svc", **how})
     for name, text in _GRIDS.items():
         own = {"figure": "grid", "set": name, "datasets": [text], "formulation": "c-svc", "time_limit": 300.0}
         found.append({**own, "plugins": [OURS, "libsvm"], "path": GRID, "folds": 5})

@@ -70,12 +70,6 @@ def tree(part: float) -> str:
     return f"rgd-tree[outliers={part:g},height=10]"
 
 
-def theorem_trees(kind: str) -> list[str]:
-    """Return the tree of the theorem's height, with 50 nodes of each level, and a root with one child."""
-    shares = f"{PROMISES[kind][1]},delta=0.5,mu={MU:g}"
-    return [f"rgd-tree[{shares},{more},probe=none]" for more in (f"height={HEIGHT},nodes=50", "height=1,samples=1")]
-
-
 def _blocks(
     figure: str, name: str, selection: str, draws: int, solvers: Sequence[str], **how: Any
 ) -> list[Block]:  # fmt: skip
@@ -126,9 +120,11 @@ def plan(quick: bool) -> list[Block]:
         found += _blocks("exact", name, _split(selection), 20, exact, **measured, runs=0)
     shapes = [("over n", n, 100) for n in SIZES] + [("over d", 5000, d) for d in FEATURES]
     own = {"formulation": "outlier-margin", "kernel": "linear"}
-    for kind, (data, _) in PROMISES.items():
+    shapes_of = (f"height={HEIGHT},nodes=50", "height=1,samples=1")  # the theorem's height, and a root with one child
+    for kind, (data, shares) in PROMISES.items():
         own |= {"figure": "theorem", "seeds": list(range(40))}
-        found.append({**own, "set": kind, "datasets": [data], "plugins": theorem_trees(kind)})
+        trees = [f"rgd-tree[{shares},delta=0.5,mu={MU:g},{shape},probe=none]" for shape in shapes_of]
+        found.append({**own, "set": kind, "datasets": [data], "plugins": trees})
     for name, n, d in shapes:
         drawn_set = f"gaussian-outliers[least={n},most={n},test=1,d={d},outliers=0.1,ratio=10]"
         own |= {"figure": "cost", "seeds": [0, 1, 2]}

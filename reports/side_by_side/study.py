@@ -15,8 +15,9 @@ from scipy import stats
 
 from harness import Status
 from reports.kit.estimates import Estimate, errors, exact, geometric, ratios, unless_degenerate, within
+from reports.kit.page import beside
 from reports.kit.pictures import COLOURS, legend, lines, plt
-from reports.kit.results import Results
+from reports.kit.results import QUANTITIES, Results
 from reports.kit.rows import grouped, pivoted
 from reports.kit.study import Block, Study
 
@@ -145,9 +146,8 @@ def fits(results: Results, every: bool = False) -> pd.DataFrame:
 
 def error_table(results: Results) -> pd.DataFrame:
     """Test error in percent: the mean over the divisions, and its standard deviation"""
-    found = grouped(fits(results), ["set", "solver"])["error"].agg(["mean", "std"])
-    text = found["mean"].map("{:.2f}".format) + found["std"].map(lambda each: f" ± {each:.2f}" if each == each else "")
-    return text.unstack().reindex(index=_present(results), columns=_solvers(results)).T.fillna("")
+    found = beside(fits(results), results.published, ["set", "solver"], {"error": QUANTITIES["error"]}, spread=True)
+    return found["error %"].unstack().reindex(index=_present(results), columns=_solvers(results)).T.fillna("")
 
 
 def seconds(results: Results) -> pd.DataFrame:
