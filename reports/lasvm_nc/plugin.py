@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,18 +59,14 @@ class Admissions(Solver):
         whole = int(last.working_set) == problem.n  # nothing was removed
         gone = np.zeros(problem.n, bool) if whole else np.asarray(last.dual_coef) == 0.0
         left, right = z < self.bend, z > 1.0
-        counts = {
-            "support_vectors": support,
-            "non_support": int(last.working_set) - support,
-            "admitted": problem.n,
-            "admitted_left": int(left.sum()),
-            "admitted_right": int(right.sum()),
-            "cleaned_left": int((left & gone).sum()),
-            "cleaned_right": int((right & gone).sum()),
+        sides = {
+            "admitted_left": left,
+            "admitted_right": right,
+            "cleaned_left": left & gone,
+            "cleaned_right": right & gone,
         }
-        yield Iterate(
-            last.dual_coef, last.intercept, done=True, step=last.step, working_set=last.working_set, info=counts
-        )
+        counts = {"support_vectors": support, "non_support": int(last.working_set) - support, "admitted": problem.n}
+        yield replace(last, done=True, info={**counts, **{name: int(those.sum()) for name, those in sides.items()}})
 
 
 @dataclass(frozen=True)

@@ -18,17 +18,7 @@ import numpy as np
 from harness_sampling import smallest_separating_k
 from harness_sampling.tube_svr import TubeSVR
 
-from harness import (
-    Dataset,
-    DataSource,
-    Iterate,
-    Problem,
-    ProblemSummary,
-    Solver,
-    get_solver,
-    hookimpl,
-    parameter,
-)
+from harness import Dataset, DataSource, Iterate, Problem, ProblemSummary, Solver, get_solver, hookimpl, parameter
 from harness.problems import HardMargin, ReducedHull
 from reports.kit.plugin_tools import dataset
 
