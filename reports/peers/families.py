@@ -109,15 +109,9 @@ def _scaled(n: int, d: int, rng: np.random.Generator) -> Sample:
 
 
 _DRAWN: dict[Family, Callable[[int, int, np.random.Generator], Sample]] = {
-    "teacher": _teacher,
-    "mixture": _mixture,
-    "binary": _binary,
-    "heavy": _heavy,
-    "imbalance": _teacher,
-    "duplicates": _duplicates,
-    "scaled": _scaled,
-    "regression": _teacher,
-}
+    "teacher": _teacher, "mixture": _mixture, "binary": _binary, "heavy": _heavy, "imbalance": _teacher,
+    "duplicates": _duplicates, "scaled": _scaled, "regression": _teacher,
+}  # fmt: skip
 
 
 def labels(value: Any, share: float, noise: float, rng: np.random.Generator) -> Any:
