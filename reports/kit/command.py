@@ -31,6 +31,8 @@ def reproduce(given: Mapping[str, Any]) -> int:
     names = study_names() if given["studies"] == ("all",) else given["studies"]
     studies = [study_named(name) for name in names]
     if not (given["plan"] or given["page"]):
+        if given["part"] or given["sets"]:
+            raise UsageError("--part and --sets choose what is measured; give --quick or --full with them.")
         click.echo(listed(studies or [study_named(name) for name in study_names()], parts=bool(studies)))
         return 0
     if not studies:
