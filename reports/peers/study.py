@@ -72,7 +72,7 @@ def plan(quick: bool) -> list[Block]:
     if quick:
         return [{"figure": "map", "set": "n = 500", "datasets": draws(500, 1)[:4], "plugins": rivals("libsvm"), **how}]
     found: list[Block] = []
-    limit = {"figure": "limit", "plugins": "limit", "seeds": [0], "time_limit": 120.0}
+    limit = {"figure": "limit", "plugins": ["limit"], "seeds": [0], "time_limit": 120.0}
     for name, text in SETS.items():
         own = {"figure": "sets", "set": name, "datasets": [text], "seeds": [0, 1, 2], "formulation": "c-svc", **how}
         found.append({**own, "plugins": rivals(*LIBRARIES)})
