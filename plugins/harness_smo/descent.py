@@ -21,12 +21,13 @@ _TINY = 1e-12  # curvature in place of 0: two points on top of each other
 
 
 class WorkingSet(NamedTuple):
-    """A working set of w variables, and its kernel block.
+    """A working set of w variables, and the kernel block of its m points; variable v stands at point v mod m.
 
-    kernel, diagonal : (w, w) and (w,), float32 or float64; the gradient has this dtype inside
+    kernel, diagonal : (m, m) and (m,), float32 or float64; the gradient has this dtype inside
     a : (w,) changed in place
-    lower, upper : (w,)
+    lower, upper : (w,); 0 is between them
     gradient : (w,) at the start; not updated
+    tube : (w,) by how much the gradient is smaller where a > 0, and larger where a < 0: half of its fall at 0
     """
 
     kernel: Block
@@ -35,6 +36,15 @@ class WorkingSet(NamedTuple):
     lower: Vector
     upper: Vector
     gradient: Vector
+    tube: Vector
+
+
+@inlined
+def _directed(g: float, tube: float, a: float, lower: float, upper: float) -> tuple[float, float]:
+    """Return the slope for a variable that rises, -inf if it may not, and for one that falls, inf if it may not."""
+    rise = -np.inf if a >= upper else (g - tube if a >= 0.0 else g + tube)
+    fall = np.inf if a <= lower else (g - tube if a > 0.0 else g + tube)
+    return rise, fall
 
 
 @fast
@@ -78,13 +88,20 @@ def _segments(n: int, cut: int) -> tuple[Index, int]:
 
 
 @inlined
+def _point(v: int, m: int) -> int:
+    """Return v mod m for v < 2 m."""
+    return v - m if v >= m else v
+
+
+@inlined
 def _move_all(
     edges: Index, rise: Block, fall: Block, ups: Block, lows: Block, row_i: Block, row_j: Block, step: Any
 ) -> None:
     """Call :func:`_move` segment by segment; write the extremes of each."""
     for b in range(len(ups)):
         s, e = edges[b], edges[b + 1]
-        ups[b], lows[b] = _move(rise[s:e], fall[s:e], row_i[s:e], row_j[s:e], step)
+        p, q = _point(s, len(row_i)), _point(s, len(row_i)) + e - s
+        ups[b], lows[b] = _move(rise[s:e], fall[s:e], row_i[p:q], row_j[p:q], step)
 
 
 @inlined
@@ -135,7 +152,8 @@ def _partner(
     for b in range(begin, stop):
         if lows[b] < g_i:
             s, e = edges[b], edges[b + 1]
-            gain = _gains(fall[s:e], diagonal[s:e], row[s:e], gains[s:e], g_i, diagonal[i], tiny)
+            p, q = _point(s, len(row)), _point(s, len(row)) + e - s
+            gain = _gains(fall[s:e], diagonal[p:q], row[p:q], gains[s:e], g_i, diagonal[i], tiny)
             if gain > best:
                 best, where = gain, b
     place: int = _place(edges, where, gains, best)
@@ -155,46 +173,45 @@ def pair_descent(work: WorkingSet, cut: int, tau: float, limit: int) -> int:
     -------
     Steps taken, at most ``limit``.
     """
-    a, lower, upper, diagonal, dtype = work.a, work.lower, work.upper, work.diagonal, work.kernel.dtype
-    w = len(a)
+    a, lower, upper, tube = work.a, work.lower, work.upper, work.tube
+    diagonal, dtype, w, m = work.diagonal, work.kernel.dtype, len(work.a), len(work.kernel)
     edges, first = _segments(w, cut)
     rise, fall, gains = np.empty(w, dtype), np.empty(w, dtype), np.empty(w, dtype)
     ups, lows = np.empty(len(edges) - 1, dtype), np.empty(len(edges) - 1, dtype)  # extremes of each segment
     number = np.zeros(3, dtype)  # converts float64 to the block's dtype
     for k in range(w):
-        rise[k] = work.gradient[k] if a[k] < upper[k] else -np.inf
-        fall[k] = work.gradient[k] if a[k] > lower[k] else np.inf
+        rise[k], fall[k] = _directed(work.gradient[k], tube[k], a[k], lower[k], upper[k])
     _move_all(edges, rise, fall, ups, lows, work.kernel[0], work.kernel[0], number[2])
     for steps in range(limit):
         segment, begin, stop = _worst_group(first, ups, lows, tau)
         if segment < 0:
             return steps
         i = _place(edges, segment, rise, ups[segment])
-        row_i = work.kernel[i]
+        point_i = _point(i, m)
+        row_i = work.kernel[point_i]
         number[0], number[1] = rise[i], _TINY
-        j = _partner(edges, begin, stop, fall, lows, diagonal, row_i, gains, i, number)
+        j = _partner(edges, begin, stop, fall, lows, diagonal, row_i, gains, point_i, number)
         if j < 0:
             return steps
-        curvature = max(np.float64(diagonal[i]) + np.float64(diagonal[j]) - 2.0 * np.float64(row_i[j]), _TINY)
-        room_i, room_j = upper[i] - a[i], a[j] - lower[j]
-        step = min((np.float64(rise[i]) - np.float64(fall[j])) / curvature, room_i, room_j)
+        point_j, g_i, g_j = _point(j, m), np.float64(rise[i]), np.float64(fall[j])
+        curvature = np.float64(diagonal[point_i]) + np.float64(diagonal[point_j]) - 2.0 * np.float64(row_i[point_j])
+        top = 0.0 if a[i] < 0.0 and tube[i] > 0.0 else upper[i]  # the slope changes at 0
+        bottom = 0.0 if a[j] > 0.0 and tube[j] > 0.0 else lower[j]
+        room_i, room_j = top - a[i], a[j] - bottom
+        step = min((g_i - g_j) / max(curvature, _TINY), room_i, room_j)
         # a clipped variable is set to its bound: one rounding error away it would count as free
-        a_i = upper[i] if step == room_i else a[i] + step
-        a_j = lower[j] if step == room_j else a[j] - step
+        a_i = top if step == room_i else a[i] + step
+        a_j = bottom if step == room_j else a[j] - step
         if a_i == a[i] and a_j == a[j]:
             return steps
+        g_i += tube[i] if a[i] >= 0.0 else -tube[i]
+        g_j += tube[j] if a[j] > 0.0 else -tube[j]
         a[i], a[j] = a_i, a_j
-        # i may fall now and j may rise: their gradients are filled in before the pass that moves them
-        if fall[i] == np.inf:
-            fall[i] = rise[i]
-        if rise[j] == -np.inf:
-            rise[j] = fall[j]
-        if a_i >= upper[i]:
-            rise[i] = -np.inf
-        if a_j <= lower[j]:
-            fall[j] = np.inf
+        # before the pass that moves them, as i may fall now and j may rise
+        rise[i], fall[i] = _directed(g_i, tube[i], a_i, lower[i], upper[i])
+        rise[j], fall[j] = _directed(g_j, tube[j], a_j, lower[j], upper[j])
         number[2] = step
-        _move_all(edges, rise, fall, ups, lows, row_i, work.kernel[j], number[2])
+        _move_all(edges, rise, fall, ups, lows, row_i, work.kernel[point_j], number[2])
     return limit
 
 
@@ -302,54 +319,66 @@ def _second(
     return place
 
 
+@inlined
+def _piece(a: float, tube: float, lower: float, upper: float, rises: bool) -> tuple[float, float, float]:
+    """Return the bounds between which the slope of a variable that rises, or falls, is one line, and what its tube adds."""
+    if tube == 0.0:
+        return lower, upper, 0.0
+    return (0.0, upper, -tube) if a > 0.0 or (a == 0.0 and rises) else (lower, 0.0, tube)
+
+
 @compiled
 def joint_descent(work: WorkingSet, tau: float, limit: int) -> int:
     """SMO on a working set without a fixed sum: two variables a step, to their common optimum. See :func:`pair_descent`.
 
     The one that violates most, and the one that gains most after its step (Steinwart, Hush, Scovel, Training SVMs
     without offset, JMLR 12, 2011). One at a time, a wide kernel takes tens of times as many steps: all gradients
-    move alike there, so that each step undoes a part of the others.
+    move alike there, so that each step undoes a part of the others. Here each point has one variable.
     """
-    a, lower, upper, diagonal, dtype = work.a, work.lower, work.upper, work.diagonal, work.kernel.dtype
-    w = len(a)
+    a, lower, upper, tube = work.a, work.lower, work.upper, work.tube
+    diagonal, dtype, w = work.diagonal, work.kernel.dtype, len(work.a)
     edges, segments = _segments(w, w)
     g, gains = np.empty(w, dtype), np.empty(w, dtype)
-    rise, fall = np.empty(w, dtype), np.empty(w, dtype)  # 0 where a variable may rise (fall), else -inf (inf)
+    rise, fall = np.empty(w, dtype), np.empty(w, dtype)  # what to add to g for a variable that rises (falls)
     ups, lows = np.empty(segments, dtype), np.empty(segments, dtype)  # extremes of each segment
     number = np.zeros(5, dtype)  # converts float64 to the block's dtype
     for k in range(w):
         g[k] = work.gradient[k]
-        rise[k] = 0.0 if a[k] < upper[k] else -np.inf
-        fall[k] = 0.0 if a[k] > lower[k] else np.inf
+        rise[k], fall[k] = _directed(0.0, tube[k], a[k], lower[k], upper[k])
     _shift_all(edges, g, rise, fall, ups, lows, work.kernel[0], work.kernel[0], number)
     for steps in range(limit):
         high, low = ups.argmax(), lows.argmin()
         if max(np.float64(ups[high]), -np.float64(lows[low])) <= tau:
             return steps
-        if ups[high] >= -lows[low]:
+        rises = ups[high] >= -lows[low]
+        if rises:
             s, e = edges[high], edges[high + 1]
             i = s + (g[s:e] + rise[s:e]).argmax()
         else:
             s, e = edges[low], edges[low + 1]
             i = s + (g[s:e] + fall[s:e]).argmin()
-        row_i, g_i, k_ii = work.kernel[i], np.float64(g[i]), max(np.float64(diagonal[i]), _TINY)
+        least_i, most_i, added = _piece(a[i], tube[i], lower[i], upper[i], rises)
+        row_i, g_i, k_ii = work.kernel[i], np.float64(g[i]) + added, max(np.float64(diagonal[i]), _TINY)
         number[2], number[3], number[4] = g_i / k_ii, 1.0 / k_ii, _FLAT * k_ii
         j = _second(edges, g, rise, fall, diagonal, row_i, gains, number[2:])
-        room_i = (lower[i] - a[i], upper[i] - a[i])
+        room_i = (least_i - a[i], most_i - a[i])
         step_i, step_j = _within(g_i / k_ii, room_i), 0.0
-        if j < 0:
-            j = i
-        elif j != i:
-            curvature = (k_ii, max(np.float64(diagonal[j]), _TINY), np.float64(row_i[j]))
-            step_i, step_j = joint_step((g_i, np.float64(g[j])), curvature, room_i, (lower[j] - a[j], upper[j] - a[j]))
-        a_i, a_j = _stepped(a[i], step_i, lower[i], upper[i]), _stepped(a[j], step_j, lower[j], upper[j])
+        j = i if j < 0 else j
+        least_j, most_j = lower[j], upper[j]
+        if j != i:
+            k_ij = np.float64(row_i[j])
+            left = np.float64(g[j]) - g_i / k_ii * k_ij
+            least_j, most_j, added = _piece(a[j], tube[j], lower[j], upper[j], left > 0.0)
+            curvature = (k_ii, max(np.float64(diagonal[j]), _TINY), k_ij)
+            room_j = (least_j - a[j], most_j - a[j])
+            step_i, step_j = joint_step((g_i, np.float64(g[j]) + added), curvature, room_i, room_j)
+        a_i, a_j = _stepped(a[i], step_i, least_i, most_i), _stepped(a[j], step_j, least_j, most_j)
         if a_i == a[i] and a_j == a[j]:
             return steps
         a[j] = a_j
         a[i] = a_i  # last: if i moves alone, j is i
         for k in (i, j):
-            rise[k] = 0.0 if a[k] < upper[k] else -np.inf
-            fall[k] = 0.0 if a[k] > lower[k] else np.inf
+            rise[k], fall[k] = _directed(0.0, tube[k], a[k], lower[k], upper[k])
         number[0], number[1] = step_i, step_j
         _shift_all(edges, g, rise, fall, ups, lows, row_i, work.kernel[j], number)
     return limit

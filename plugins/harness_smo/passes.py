@@ -46,18 +46,84 @@ def directions(x: Variables, scores: Vector, ends: Vector, rise: Vector, fall: V
     ----------
     scores : (m,) of the points
     ends : (groups, 2) with the ends before any variable is read: of each group the largest rise, the smallest fall
-    rise, fall : (copies * m,); filled
+    rise, fall : (copies * m,), or (m,) where the two variables of a point count as one of either sign; filled
     """
-    m = len(scores)
-    for s in range(0, len(x.a), m):
-        e = s + m
-        _directed(x.a[s:e], x.lower[s:e], x.upper[s:e], x.linear[s:e], scores, rise[s:e], fall[s:e])
+    m, w = len(scores), len(rise)
+    _directed(x.a[:m], x.lower[:m], x.upper[:m], x.linear[:m], scores, rise[:m], fall[:m])
+    if len(x.a) > m:
+        up, low = (rise[m:], fall[m:]) if w > m else (np.empty(m), np.empty(m))
+        _directed(x.a[m:], x.lower[m:], x.upper[m:], x.linear[m:], scores, up, low)
+        if w == m:
+            for p in range(m):
+                rise[p], fall[p] = max(rise[p], up[p]), min(fall[p], low[p])
     if len(ends) == 1:
         ends[0, 0], ends[0, 1] = _ends(rise, fall, ends[0, 0], ends[0, 1])
     else:
-        for v in range(len(x.a)):
+        for v in range(w):
             k = x.group[v]
             ends[k, 0], ends[k, 1] = max(ends[k, 0], rise[v]), min(ends[k, 1], fall[v])
+
+
+@fast
+def _look(
+    a: Vector, lower: Vector, upper: Vector, linear: Vector, scores: Vector, up: float, low: float
+) -> tuple[float, float, int]:
+    """Return the largest gradient that may rise, the smallest that may fall, and how many may do both."""
+    free = 0
+    for v in range(len(a)):
+        g = linear[v] - scores[v]
+        rises, falls = a[v] < upper[v], a[v] > lower[v]
+        up, low = larger(up, g if rises else -np.inf), smaller(low, g if falls else np.inf)
+        free += rises & falls
+    return up, low, free
+
+
+@compiled
+def look(x: Variables, scores: Vector, cut: int, ends: Vector) -> int:
+    """Widen ``ends`` as :func:`directions` does, where the second group starts at ``cut``; return how many variables are free."""
+    m, total = len(scores), 0
+    for s, e in ((0, min(cut, m)), (min(cut, m), m), (m, len(x.a))):
+        k, p, q = (0 if s < cut else 1), s % m, s % m + e - s
+        if s < e:
+            ends[k, 0], ends[k, 1], free = _look(
+                x.a[s:e], x.lower[s:e], x.upper[s:e], x.linear[s:e], scores[p:q], ends[k, 0], ends[k, 1]
+            )
+            total += free
+    return total
+
+
+@compiled
+def signed(x: Variables, scores: Vector, groups: int, chosen: Index) -> tuple[Vector, Vector, Vector, Vector, Vector]:
+    """Return a, lower, upper, gradient and tube of a working set.
+
+    The two variables of a point become one of either sign, unless they belong to two groups: then ``chosen`` are variables.
+    """
+    m, w = len(scores), len(chosen)
+    a, lower, upper, gradient, tube = np.empty(w), np.empty(w), np.empty(w), np.empty(w), np.empty(w)
+    for k in range(w):
+        v = chosen[k]
+        low = v + m if groups < 2 and len(x.a) > m else v
+        a[k] = x.a[v] if low == v else x.a[v] + x.a[low]
+        lower[k], upper[k] = x.lower[low], x.upper[v]
+        gradient[k] = 0.5 * (x.linear[v] + x.linear[low]) - scores[v % m]
+        tube[k] = 0.5 * (x.linear[low] - x.linear[v])
+    return a, lower, upper, gradient, tube
+
+
+@compiled
+def store(a: Vector, x: Variables, m: int, groups: int, chosen: Index) -> tuple[Index, Vector]:
+    """Write the variables ``a`` of :func:`signed` to those of ``x``; return which moved, and by how much."""
+    moved, change, count = np.empty(len(a), np.intp), np.empty(len(a)), 0
+    for k in range(len(a)):
+        v = chosen[k]
+        before = x.a[v]
+        x.a[v] = a[k]
+        if groups < 2 and len(x.a) > m:
+            before += x.a[v + m]
+            x.a[v], x.a[v + m] = max(a[k], 0.0), min(a[k], 0.0)
+        moved[count], change[count] = v, a[k] - before
+        count += a[k] != before
+    return moved[:count], change[:count]
 
 
 @compiled

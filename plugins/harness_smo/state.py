@@ -203,10 +203,10 @@ class State:
         self.rounds, self.steps = self.rounds + old.rounds, self.steps + old.steps
         self.fetched += old.cache.fetched
         same_rows, had_matrix = old.kernel.dtype == self.kernel.dtype, isinstance(old, DenseActiveSet)
-        if not whole:
+        worth = dense or (had_matrix and same_rows) or len(points) <= TUNING.dense_points
+        if worth or not whole:
             points = self._grouped(points)
         cache = self._cache(points)
-        worth = dense or (had_matrix and same_rows) or len(points) <= TUNING.dense_points
         dense = self.settings.dense and cache.capacity == len(points) and worth
         if same_rows and len(points) <= old.m and not had_matrix and not dense:
             position = np.full(self.n, -1, dtype=np.intp)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from harness import DualForm, KernelOracle, Problem, RowCache
+from harness.kernels.functions import Exponential
 from harness.support.arrays import Index, Vector
 from harness_smo.active import CONVERGED, MOVED, DenseActiveSet, Settings, nearest
 from harness_smo.tuning import TUNING
@@ -73,6 +74,10 @@ class Precision:
         """``coef``, (n,), is the warm start; zeros if there is none."""
         self.noise = rounding_error(state.problem.kernel, state.scores, coef, state.everything, state.kernel.dtype)
         self._unit: float | None = None  # measured over estimated rounding; None if it was not measured yet
+        form = state.kernel.kernel.form
+        # an exponent is off by as many machine epsilons as its largest term is
+        terms = max(1.0, form.gamma * state.kernel.largest) if isinstance(form, Exponential) else np.inf
+        self._most = TUNING.rounding_bound * terms
         self._best, self._best_round = np.inf, 0  # violation that was halved last, and the round when it was
 
     def propose(self, state: State, /) -> Move | None:
@@ -107,8 +112,13 @@ class Precision:
         return self.blur(state) > TUNING.blur_share * violation
 
     def measured_blur(self, state: State) -> float:
-        """Return a bound of the rounding of the scores, measured once and then scaled with its estimate; 0 in float64."""
+        """Return a bound of the rounding of the scores, measured once and then scaled with its estimate; 0 in float64.
+
+        It is not measured where it cannot matter, as that takes the points in float64.
+        """
         estimate = 0.0 if state.exact else self.blur(state)
+        if self._unit is None and self._most * estimate <= TUNING.clear_blur * state.tau:
+            return self._most * estimate
         if self._unit is None and estimate > 0.0:
             state.store()
             coef, points = state.form.coef(state.a), state.active.points  # whose scores have not drifted

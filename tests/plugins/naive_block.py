@@ -8,32 +8,42 @@ TINY = 1e-12
 FLAT = 1e-6
 
 
-def naive_pairs(kernel, diagonal, a, lower, upper, gradient, cut, tau, limit):
+def slopes(g, tube, a, lower, upper):
+    """Return the slope for a variable that rises, -inf if it may not, and for one that falls, inf if it may not."""
+    rise = g - tube if a >= 0 else g + tube
+    fall = g - tube if a > 0 else g + tube
+    return rise if a < upper else -np.inf, fall if a > lower else np.inf
+
+
+def naive_pairs(kernel, diagonal, a, lower, upper, gradient, cut, tau, limit, tube):
     """Return the variables after second-order SMO on a block, the gradient there, and the steps taken."""
     kernel, diagonal = np.asarray(kernel, dtype=np.float64), np.asarray(diagonal, dtype=np.float64)
-    a, g, w = a.copy(), gradient.astype(np.float64), len(a)
+    a, g, w, m = a.copy(), gradient.astype(np.float64), len(a), len(kernel)
     groups = [range(cut), range(cut, w)]
     for steps in range(limit):
         worst, pair = tau, None
+        rise, fall = np.transpose([slopes(g[k], tube[k], a[k], lower[k], upper[k]) for k in range(w)])
         for group in groups:
-            rise, fall = [k for k in group if a[k] < upper[k]], [k for k in group if a[k] > lower[k]]
-            if not rise or not fall:
+            if not len(group):
                 continue
-            i = max(rise, key=lambda k: g[k])
-            if g[i] - min(g[k] for k in fall) > worst:
-                worst = g[i] - min(g[k] for k in fall)
+            i = max(group, key=lambda k: rise[k])
+            if rise[i] - min(fall[k] for k in group) > worst:
+                worst = rise[i] - min(fall[k] for k in group)
                 j = max(
-                    (k for k in fall if g[k] < g[i]),
-                    key=lambda k: (g[i] - g[k]) ** 2 / curvature(kernel, diagonal, i, k),
+                    (k for k in group if fall[k] < rise[i]),
+                    key=lambda k: (rise[i] - fall[k]) ** 2 / curvature(kernel, diagonal, i % m, k % m),
                 )
                 pair = i, j
         if pair is None:
             return a, g, steps
         i, j = pair
-        step = min((g[i] - g[j]) / curvature(kernel, diagonal, i, j), upper[i] - a[i], a[j] - lower[j])
-        a[i] = upper[i] if step == upper[i] - a[i] else a[i] + step
-        a[j] = lower[j] if step == a[j] - lower[j] else a[j] - step
-        g = g - step * (kernel[i] - kernel[j])
+        top = 0.0 if a[i] < 0.0 < tube[i] else upper[i]
+        bottom = 0.0 if a[j] > 0.0 and tube[j] > 0.0 else lower[j]
+        step = min((rise[i] - fall[j]) / curvature(kernel, diagonal, i % m, j % m), top - a[i], a[j] - bottom)
+        a[i] = top if step == top - a[i] else a[i] + step
+        a[j] = bottom if step == a[j] - bottom else a[j] - step
+        change = step * (kernel[i % m] - kernel[j % m])
+        g = g - np.tile(change, w // m)
     return a, g, limit
 
 
@@ -42,25 +52,27 @@ def curvature(kernel, diagonal, i, j):
     return max(diagonal[i] + diagonal[j] - 2.0 * kernel[i, j], TINY)
 
 
-def naive_joint(kernel, diagonal, a, lower, upper, gradient, tau, limit):
+def naive_joint(kernel, diagonal, a, lower, upper, gradient, tau, limit, tube):
     """Return the variables after ascent on two of a block at a time, the gradient there, and the steps taken."""
-    kernel, a, g = np.asarray(kernel, dtype=np.float64), a.copy(), gradient.astype(np.float64)
+    kernel, a, g, w = np.asarray(kernel, dtype=np.float64), a.copy(), gradient.astype(np.float64), len(a)
     for steps in range(limit):
-        rising = {k: g[k] for k in range(len(a)) if a[k] < upper[k]}
-        falling = {k: -g[k] for k in range(len(a)) if a[k] > lower[k]}
-        up, down = max(rising.values(), default=-np.inf), max(falling.values(), default=-np.inf)
+        sides = np.array([slopes(0.0, tube[k], a[k], lower[k], upper[k]) for k in range(w)])  # what a tube adds to g
+        up, down = (g + sides[:, 0]).max(), -(g + sides[:, 1]).min()
         if max(up, down) <= tau:
             return a, g, steps
-        i = max(rising, key=rising.get) if up >= down else max(falling, key=falling.get)
-        gains = np.zeros(len(a))
-        for k in range(len(a)):
-            left = g[k] - g[i] * kernel[i, k] / diagonal[i]
-            if (left > 0 and k in rising) or (left < 0 and k in falling):
-                gains[k] = left**2 / max(diagonal[k] - kernel[i, k] ** 2 / diagonal[i], FLAT * diagonal[i])
+        i = int(np.argmax(g + sides[:, 0]) if up >= down else np.argmin(g + sides[:, 1]))
+        first = g[i] + sides[i, 0 if up >= down else 1]
+        left = g - first * kernel[i] / diagonal[i]
+        drive = np.maximum(0.0, np.maximum(left + sides[:, 0], -(left + sides[:, 1])))
+        gains = drive**2 / np.maximum(diagonal - kernel[i] ** 2 / diagonal[i], FLAT * diagonal[i])
         j = int(np.argmax(gains)) if gains.max() > 0 else i
-        pair = [i] if j == i else [i, j]
-        step = naive_box(kernel[np.ix_(pair, pair)], g[pair], lower[pair] - a[pair], upper[pair] - a[pair])
-        a[pair] = np.clip(a[pair] + step, lower[pair], upper[pair])
+        pair, rises = ([i], [up >= down]) if j == i else ([i, j], [up >= down, left[j] > 0.0])
+        positive = [a[k] > 0.0 or (a[k] == 0.0 and r) for k, r in zip(pair, rises, strict=True)]
+        low = [0.0 if tube[k] and p else lower[k] for k, p in zip(pair, positive, strict=True)]
+        top = [0.0 if tube[k] and not p else upper[k] for k, p in zip(pair, positive, strict=True)]
+        slope = [g[k] + (-tube[k] if p else tube[k]) for k, p in zip(pair, positive, strict=True)]
+        step = naive_box(kernel[np.ix_(pair, pair)], np.array(slope), low - a[pair], top - a[pair])
+        a[pair] = np.clip(a[pair] + step, low, top)
         g = g - step @ kernel[pair]
     return a, g, limit
 
