@@ -119,15 +119,11 @@ class ActiveSet:
         """Return the gradient where a variable may rise, else -inf, and where it may fall, else inf; set the ends."""
         from harness_smo import passes
 
-        rise, fall, ends = np.empty(self.w), np.empty(self.w), self._widest()
+        rise, fall, groups = np.empty(self.w), np.empty(self.w), self.form.groups
+        ends = np.array(groups * [[-np.inf, np.inf]] if groups else [[0.0, 0.0]])
         passes.directions(self._arrays(), self.scores, ends, rise, fall)
         self.ends = [(up, low) for up, low in ends.tolist()]
         return rise, fall
-
-    def _widest(self) -> Vector:
-        """Return the ends before any variable is read."""
-        groups = self.form.groups
-        return np.array(groups * [[-np.inf, np.inf]] if groups else [[0.0, 0.0]])
 
     def _arrays(self) -> Any:
         from harness_smo.passes import Variables
@@ -150,17 +146,17 @@ class ActiveSet:
     def _descend(self, chosen: Index, cut: int, tau: float, limit: int) -> tuple[int, int]:
         """Take at most ``limit`` steps on the variables ``chosen``; return how many, and how many variables moved.
 
-        cut : where the second group starts
+        cut : where the second group starts, if there are two
         """
         from harness_smo import passes
-        from harness_smo.descent import RESOLUTION, WorkingSet, joint_descent, pair_descent
+        from harness_smo.descent import RESOLUTION, WorkingSet, pair_descent
 
         x, groups = self._arrays(), self.form.groups
         block, diagonal = self._block(chosen)
         work = WorkingSet(block, diagonal, *passes.signed(x, self.scores, groups, chosen))
         # below this a violation may be rounding
         tau = max(tau, RESOLUTION * float(np.finfo(block.dtype).eps) * float(np.abs(work.gradient).max()))
-        steps = pair_descent(work, cut, tau, limit) if groups else joint_descent(work, tau, limit)
+        steps = pair_descent(work, cut if groups else -1, tau, limit)
         moved, change = passes.store(work.a, x, self.m, groups, chosen)
         self.steps += steps
         self.rounds += 1
@@ -260,23 +256,15 @@ class DenseActiveSet(ActiveSet):
         self.matrix, self.has_matrix = self.cache.rows, True
         self.unpaid: float | None = None  # steps times variables since the last Newton step; None before any
 
-    def _look(self) -> int:
-        """Set the ends; return the number of free variables."""
-        from harness_smo import passes
-
-        ends = self._widest()
-        free: int = passes.look(self._arrays(), self.scores, self.cut, ends)
-        self.ends = [(up, low) for up, low in ends.tolist()]
-        return free
-
     def round(self, tau: float) -> int:
         """Work until no pair violates by tau, or for some milliseconds; return CONVERGED, MOVED or STALLED."""
         spent, rounds, w = 0.0, self.rounds, self.w
-        self.cut = int(np.count_nonzero(self.group == 0)) if self.form.groups == 2 else len(self.a)
+        cut = int(np.count_nonzero(self.group[:w] == 0))
         while spent < TUNING.pause:
-            free = self._look()
+            self.directions()
             if self.violation <= tau:
                 return CONVERGED
+            free = float(np.count_nonzero(self.free))
             if not self.has_matrix:
                 self.compute_matrix()
             price = TUNING.newton_fixed + TUNING.newton_square * free**2 + TUNING.newton_factor * free**3
@@ -287,7 +275,7 @@ class DenseActiveSet(ActiveSet):
                 continue
             limit = w if self.unpaid is None else max(TUNING.newton_wait * w, (price - self.unpaid) / w)
             limit = 1 + int(min(limit, TUNING.pause / w))
-            steps, moved = self._descend(np.arange(w), min(self.cut, w), 0.5 * tau, limit)
+            steps, moved = self._descend(np.arange(w), cut, 0.5 * tau, limit)
             self.unpaid = (self.unpaid or 0.0) + steps * w
             spent += steps * w
             if not moved:

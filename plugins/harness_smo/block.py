@@ -1,10 +1,9 @@
 """Block SMO: whole kernel matrices or large working sets, Newton steps, rows in float32 as long as they serve.
 
 Source: Joachims 1999 (decomposition, shrinking); Fan, Chen, Lin, JMLR 6 (2005), WSS 2 inside the working set;
-Steinwart, Hush, Scovel, JMLR 12 (2011), two variables a step where no sum is fixed;
 the working-set scheme of Catanzaro, Sundaram, Keutzer 2008 and of oneDAL's and ThunderSVM's solvers. Differs in:
 rows only of variables that moved, the bound that tells which parked points must be evaluated again, the Newton steps,
-the narrow bounds, the float64 phase.
+the narrow bounds, the float64 phase, one more variable without kernel values where no sum is fixed.
 """
 
 from __future__ import annotations

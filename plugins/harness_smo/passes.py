@@ -64,34 +64,6 @@ def directions(x: Variables, scores: Vector, ends: Vector, rise: Vector, fall: V
             ends[k, 0], ends[k, 1] = max(ends[k, 0], rise[v]), min(ends[k, 1], fall[v])
 
 
-@fast
-def _look(
-    a: Vector, lower: Vector, upper: Vector, linear: Vector, scores: Vector, up: float, low: float
-) -> tuple[float, float, int]:
-    """Return the largest gradient that may rise, the smallest that may fall, and how many may do both."""
-    free = 0
-    for v in range(len(a)):
-        g = linear[v] - scores[v]
-        rises, falls = a[v] < upper[v], a[v] > lower[v]
-        up, low = larger(up, g if rises else -np.inf), smaller(low, g if falls else np.inf)
-        free += rises & falls
-    return up, low, free
-
-
-@compiled
-def look(x: Variables, scores: Vector, cut: int, ends: Vector) -> int:
-    """Widen ``ends`` as :func:`directions` does, where the second group starts at ``cut``; return how many variables are free."""
-    m, total = len(scores), 0
-    for s, e in ((0, min(cut, m)), (min(cut, m), m), (m, len(x.a))):
-        k, p, q = (0 if s < cut else 1), s % m, s % m + e - s
-        if s < e:
-            ends[k, 0], ends[k, 1], free = _look(
-                x.a[s:e], x.lower[s:e], x.upper[s:e], x.linear[s:e], scores[p:q], ends[k, 0], ends[k, 1]
-            )
-            total += free
-    return total
-
-
 @compiled
 def signed(x: Variables, scores: Vector, groups: int, chosen: Index) -> tuple[Vector, Vector, Vector, Vector, Vector]:
     """Return a, lower, upper, gradient and tube of a working set.
