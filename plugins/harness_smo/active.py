@@ -198,7 +198,9 @@ class ActiveSet:
         rest = coef.copy()
         rest[done] = 0.0
         others = np.flatnonzero(rest)
-        if len(others):
+        if len(others) and self.m == self.whole.n:
+            self.scores += self.whole.expand(rest)
+        elif len(others):
             # over the points concerned alone: the whole need not be laid out in float64
             both = np.union1d(self.points, others)
             self.scores += self.whole.restrict(both).expand(rest[both], np.searchsorted(both, self.points))

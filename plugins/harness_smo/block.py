@@ -173,8 +173,14 @@ class SMOBlock(Solver):
         intercept = form.intercept(form.levels(active.ends))
         # the scores of parked points are older, but on the right side: a point's part of the gap is the same there
         state.store()
-        rounding = 0.0 if form.relative else TUNING.rounding_margin * state.precision.measured_blur(state)
-        return goal.reached(state.a, intercept, state.scores, active.violation, TUNING.gap_share, rounding)
+        tau, known = goal.tau, (state.a, intercept, state.scores, active.violation, TUNING.gap_share)
+        for needed in (False, True):
+            blur = 0.0 if form.relative else state.precision.measured_blur(state, needed=needed)
+            if goal.reached(*known, TUNING.rounding_margin * blur):
+                return True
+            if goal.tau < tau:  # it is not the rounding that is in the way
+                break
+        return False
 
     def _iterate(self, state: State, reason: str) -> Iterate:
         """Return the current model; ``reason`` : why it is the last one, if it is."""

@@ -162,7 +162,8 @@ def _partner(
                 gain = _gains(fall[s:e], diagonal[p:q], row[p:q], gains[s:e], g_i, k_ii, tiny)
             if gain > best:
                 best, where = gain, b
-    return _place(edges, where, gains, best)
+    place: int = _place(edges, where, gains, best)
+    return place
 
 
 @compiled
