@@ -80,19 +80,20 @@ class ActiveSet:
         cache: RowCache,
         settings: Settings,
     ) -> None:
-        """``whole`` is the kernel over all points; that of ``cache`` is over ``points``."""
+        """``a``, ``scores`` and ``diagonal`` are those of all points, as is ``whole``; the kernel of ``cache`` is over ``points``."""
         self.points, self.settings = points, settings
         self.whole, self.kernel, self.cache = whole, cache.kernel, cache
         self.m = len(points)
-        self.variables: Any = variables_of(form, points)
+        chosen = selection(points, form.n)
+        self.variables: Any = chosen if isinstance(chosen, slice) else variables_of(form, points)
         self.group, self.linear = form.group[self.variables], form.linear[self.variables]
-        self.a, self.scores = a, scores
-        self.diagonal = diagonal.astype(self.kernel.dtype)
+        self.a, self.scores = a[self.variables], scores[chosen]
+        self.diagonal = diagonal[chosen].astype(self.kernel.dtype)
         self.previous: Index = np.empty(0, dtype=np.intp)  # the last working set
         self.scratch: Block = np.empty(0, self.kernel.dtype)
         self.ends: list[tuple[float, float]] = []
         self.rounds = self.steps = 0
-        self.w = self.m if form.groups < 2 else len(a)
+        self.w = self.m if form.groups < 2 else len(self.a)
         self.set_bounds(form)
 
     def set_bounds(self, form: DualForm) -> None:
@@ -149,13 +150,11 @@ class ActiveSet:
         cut : where the second group starts, if there are two
         """
         from harness_smo import passes
-        from harness_smo.descent import RESOLUTION, WorkingSet, pair_descent
+        from harness_smo.descent import WorkingSet, pair_descent
 
         x, groups = self._arrays(), self.form.groups
         block, diagonal = self._block(chosen)
         work = WorkingSet(block, diagonal, *passes.signed(x, self.scores, groups, chosen))
-        # below this a violation may be rounding
-        tau = max(tau, RESOLUTION * float(np.finfo(block.dtype).eps) * float(np.abs(work.gradient).max()))
         steps = pair_descent(work, cut if groups else -1, tau, limit)
         moved, change = passes.store(work.a, x, self.m, groups, chosen)
         self.steps += steps

@@ -14,7 +14,7 @@ import numpy as np
 from harness.support.arrays import Block, Index, Vector
 from harness.support.jit import compiled, fast, inlined, larger, seek, smaller
 
-RESOLUTION = 8.0  # machine epsilons times the largest gradient, below which a violation may be rounding
+_RESOLUTION = 8.0  # machine epsilons times the largest gradient, below which a violation may be rounding
 _SEGMENT = 256  # entries of a segment, whose extremes are stored: short enough to search, long enough to vectorise
 _TINY = 1e-12  # curvature in place of 0: two points on top of each other
 
@@ -175,7 +175,7 @@ def pair_descent(work: WorkingSet, cut: int, tau: float, limit: int) -> int:
     Parameters
     ----------
     cut : start of the second group; w if there is only one; -1 if no sum is fixed
-    tau : violation that no pair may exceed at the end
+    tau : violation that no pair may exceed at the end, unless it may be rounding of the gradient
 
     Returns
     -------
@@ -191,7 +191,9 @@ def pair_descent(work: WorkingSet, cut: int, tau: float, limit: int) -> int:
     zeros = np.zeros(m, dtype)
     number = np.zeros(4, dtype)  # converts float64 to the block's dtype
     number[2] = _TINY
+    resolution = _RESOLUTION * np.finfo(dtype).eps
     for k in range(w):
+        tau = max(tau, resolution * abs(work.gradient[k]))
         rise[k], fall[k] = _directed(work.gradient[k], tube[k], a[k], lower[k], upper[k])
     _move_all(edges, rise, fall, ups, lows, zeros, zeros, number[3])
     for steps in range(limit):

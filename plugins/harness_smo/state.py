@@ -52,7 +52,6 @@ class State:
         self.drift = np.zeros(self.n)
         self.snapshot, self.snapshots = np.full(self.n, -1), np.empty((0, self.n))
         self.diagonal = problem.kernel.diagonal()
-        self.root_diagonal = np.sqrt(np.maximum(self.diagonal, 0.0))
         words = min(max(int(settings.cache_mb * 2**20) // 8, 2 * self.n), max(2, self.n) * self.n)
         # memory that was written before has no page faults
         self.memory: Any = settings.memory
@@ -176,10 +175,8 @@ class State:
         return RowCache(self.kernel if whole else self.kernel.restrict(points), self.memory)
 
     def _make_active(self, points: Index, cache: RowCache, *, dense: bool) -> ActiveSet:
-        chosen = selection(points, self.n)
-        a, scores = self.a[variables_of(self.form, points)], self.scores[chosen]
         make = DenseActiveSet if dense else ActiveSet
-        active = make(self.form, points, a, scores, self.diagonal[chosen], self.kernel, cache, self.settings)
+        active = make(self.form, points, self.a, self.scores, self.diagonal, self.kernel, cache, self.settings)
         self._mark = self.form.coef(self.a), active.scores.copy()
         return active
 
@@ -255,7 +252,7 @@ class State:
             self.snapshot += self.snapshot >= 0
             self.snapshot[self.snapshot >= TUNING.snapshots] = -1
             self.snapshot[current] = 0
-        self.drift[parked] += self.moved() * self.root_diagonal[parked]
+        self.drift[parked] += self.moved() * np.sqrt(np.maximum(self.diagonal[parked], 0.0))
 
     def evaluate(self, points: Index) -> None:
         """Bring the scores of parked points up to date: by what changed since their snapshot, if it is stored."""

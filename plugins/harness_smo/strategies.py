@@ -166,10 +166,10 @@ def rounding_error(kernel: KernelOracle, scores: Vector, coef: Vector, points: I
 
     kernel : over all points, in float64
     """
-    support, sample = np.flatnonzero(coef), points[coef[points] != 0.0]
-    if dtype == np.float64 or len(sample) == 0:
+    sample = points[:0] if dtype == np.float64 else points[coef[points] != 0.0]
+    if len(sample) == 0:
         return 0.0
-    sample = sample[:: max(1, len(sample) // TUNING.sample_scores)]
+    support, sample = np.flatnonzero(coef), sample[:: max(1, len(sample) // TUNING.sample_scores)]
     exact = kernel.restrict(support).expand(coef[support], np.searchsorted(support, sample))
     return TUNING.rounding_bound * float(np.abs(exact - scores[sample]).max())
 
