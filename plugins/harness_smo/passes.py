@@ -142,9 +142,8 @@ def staying(previous: Index, rise: Vector, fall: Vector, ends: Vector, group: An
     if len(previous) <= count:
         return np.sort(previous)
     up, low, k = rise[previous], fall[previous], group[previous]
-    at_bound = (up == -np.inf) | (low == np.inf)
-    violation = np.maximum(up - ends[k, 1], ends[k, 0] - low)
-    return np.sort(previous[np.lexsort((-violation, at_bound))[:count]])
+    violation, fixed = np.maximum(up - ends[k, 1], ends[k, 0] - low), up != low  # at a bound, or at 0 in a tube
+    return np.sort(previous[np.lexsort((-violation, fixed))[:count]])
 
 
 def choose(
