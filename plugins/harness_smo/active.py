@@ -149,18 +149,29 @@ class ActiveSet:
 
         cut : where the second group starts, if there are two
         """
-        from harness_smo import passes
         from harness_smo.descent import WorkingSet, pair_descent
 
-        x, groups = self._arrays(), self.form.groups
-        block, diagonal = self._block(chosen)
-        work = WorkingSet(block, diagonal, *passes.signed(x, self.scores, groups, chosen))
-        steps = pair_descent(work, cut if groups else -1, tau, limit)
-        moved, change = passes.store(work.a, x, self.m, groups, chosen)
+        other = chosen + self.m if self.w < len(self.a) else chosen  # the second variable of a point, which is negative
+        before = self.a[chosen] if other is chosen else self.a[chosen] + self.a[other]
+        middle, tube = (
+            0.5 * (self.linear[chosen] + self.linear[other]),
+            0.5 * (self.linear[other] - self.linear[chosen]),
+        )
+        a, bounds, gradient = (
+            before.copy(),
+            (self.lower[other], self.upper[chosen]),
+            middle - self.scores[chosen % self.m],
+        )
+        work = WorkingSet(*self._block(chosen), a, *bounds, gradient, tube)
+        steps = pair_descent(work, cut if self.form.groups else -1, tau, limit)
         self.steps += steps
         self.rounds += 1
+        self.a[chosen] = a
+        if other is not chosen:
+            self.a[chosen], self.a[other] = np.maximum(a, 0.0), np.minimum(a, 0.0)
+        moved = np.flatnonzero(a != before)
         if len(moved):
-            self._update(moved, change)
+            self._update(chosen[moved], (a - before)[moved])
         return steps, len(moved)
 
     def _block(self, chosen: Index) -> tuple[Block, Vector]:

@@ -65,40 +65,6 @@ def directions(x: Variables, scores: Vector, ends: Vector, rise: Vector, fall: V
 
 
 @compiled
-def signed(x: Variables, scores: Vector, groups: int, chosen: Index) -> tuple[Vector, Vector, Vector, Vector, Vector]:
-    """Return a, lower, upper, gradient and tube of a working set.
-
-    The two variables of a point become one of either sign, unless they belong to two groups: then ``chosen`` are variables.
-    """
-    m, w = len(scores), len(chosen)
-    a, lower, upper, gradient, tube = np.empty(w), np.empty(w), np.empty(w), np.empty(w), np.empty(w)
-    for k in range(w):
-        v = chosen[k]
-        low = v + m if groups < 2 and len(x.a) > m else v
-        a[k] = x.a[v] if low == v else x.a[v] + x.a[low]
-        lower[k], upper[k] = x.lower[low], x.upper[v]
-        gradient[k] = 0.5 * (x.linear[v] + x.linear[low]) - scores[v % m]
-        tube[k] = 0.5 * (x.linear[low] - x.linear[v])
-    return a, lower, upper, gradient, tube
-
-
-@compiled
-def store(a: Vector, x: Variables, m: int, groups: int, chosen: Index) -> tuple[Index, Vector]:
-    """Write the variables ``a`` of :func:`signed` to those of ``x``; return which moved, and by how much."""
-    moved, change, count = np.empty(len(a), np.intp), np.empty(len(a)), 0
-    for k in range(len(a)):
-        v = chosen[k]
-        before = x.a[v]
-        x.a[v] = a[k]
-        if groups < 2 and len(x.a) > m:
-            before += x.a[v + m]
-            x.a[v], x.a[v + m] = max(a[k], 0.0), min(a[k], 0.0)
-        moved[count], change[count] = v, a[k] - before
-        count += a[k] != before
-    return moved[:count], change[:count]
-
-
-@compiled
 def distances(x: Variables, scores: Vector, ends: Vector) -> Vector:
     """Return how far below the first end what may rise and above the second what may fall is, the least at each point, (m,).
 
