@@ -62,6 +62,8 @@ class ActiveSet:
     scores : (m,) K coef at the active points; changes
     ends : for each group the largest gradient that may rise and the smallest that may fall, at the last look
     rounds, steps : of SMO
+    w : number of variables that SMO chooses from: m where the two of a point are one of either sign, which they are unless
+        they belong to two groups
     """
 
     has_matrix: bool = False  # whether the whole kernel matrix is in memory
@@ -78,18 +80,20 @@ class ActiveSet:
         cache: RowCache,
         settings: Settings,
     ) -> None:
-        """``whole`` is the kernel over all points; that of ``cache`` is over ``points``."""
+        """``a``, ``scores`` and ``diagonal`` are those of all points, as is ``whole``; the kernel of ``cache`` is over ``points``."""
         self.points, self.settings = points, settings
         self.whole, self.kernel, self.cache = whole, cache.kernel, cache
         self.m = len(points)
-        self.variables: Any = variables_of(form, points)
+        chosen = selection(points, form.n)
+        self.variables: Any = chosen if isinstance(chosen, slice) else variables_of(form, points)
         self.group, self.linear = form.group[self.variables], form.linear[self.variables]
-        self.a, self.scores = a, scores
-        self.diagonal = diagonal.astype(self.kernel.dtype)
+        self.a, self.scores = a[self.variables], scores[chosen]
+        self.diagonal = diagonal[chosen].astype(self.kernel.dtype)
         self.previous: Index = np.empty(0, dtype=np.intp)  # the last working set
         self.scratch: Block = np.empty(0, self.kernel.dtype)
         self.ends: list[tuple[float, float]] = []
         self.rounds = self.steps = 0
+        self.w = self.m if form.groups < 2 else len(self.a)
         self.set_bounds(form)
 
     def set_bounds(self, form: DualForm) -> None:
@@ -116,11 +120,10 @@ class ActiveSet:
         """Return the gradient where a variable may rise, else -inf, and where it may fall, else inf; set the ends."""
         from harness_smo import passes
 
-        groups = self.form.groups
-        rise, fall = np.empty_like(self.a), np.empty_like(self.a)
-        ends = np.full((max(1, groups), 2), [-np.inf, np.inf] if groups else [0.0, 0.0])
+        rise, fall, groups = np.empty(self.w), np.empty(self.w), self.form.groups
+        ends = np.array(groups * [[-np.inf, np.inf]] if groups else [[0.0, 0.0]])
         passes.directions(self._arrays(), self.scores, ends, rise, fall)
-        self.ends = [(float(up), float(low)) for up, low in ends]
+        self.ends = [(up, low) for up, low in ends.tolist()]
         return rise, fall
 
     def _arrays(self) -> Any:
@@ -135,40 +138,47 @@ class ActiveSet:
             return CONVERGED
         chosen, cut = self._choose(rise, fall)
         # a working set of all variables need not be solved twice
-        share = TUNING.inner_violation * self.violation if len(chosen) < len(self.a) else 0.0
+        share = TUNING.inner_violation * self.violation if len(chosen) < self.w else 0.0
         limit = TUNING.inner_steps * len(chosen)
         _, moved = self._descend(chosen, cut, max(0.5 * tau, share), limit)
         self.previous = chosen
         return MOVED if moved else STALLED
 
     def _descend(self, chosen: Index, cut: int, tau: float, limit: int) -> tuple[int, int]:
-        """Take at most ``limit`` steps on the variables ``chosen``; return how many, and how many variables moved."""
-        from harness_smo.descent import RESOLUTION, WorkingSet, joint_descent, pair_descent
+        """Take at most ``limit`` steps on the variables ``chosen``; return how many, and how many variables moved.
 
-        points = chosen % self.m if self.form.copies > 1 else chosen
-        of = selection(points, self.m)  # views instead of copies
-        at = of if points is chosen else selection(chosen, len(self.a))
-        block = self.matrix if self.has_matrix and isinstance(of, slice) else self._block(points)
-        before = self.a[at]
-        a, gradient = before.copy(), self.linear[at] - self.scores[of]
-        work = WorkingSet(block, self.diagonal[of], a, self.lower[at], self.upper[at], gradient)
-        # below this a violation may be rounding
-        tau = max(tau, RESOLUTION * float(np.finfo(block.dtype).eps) * float(np.abs(gradient).max()))
-        steps = pair_descent(work, cut, tau, limit) if self.form.groups else joint_descent(work, tau, limit)
-        changed = np.flatnonzero(a != before)
-        change = (a - before)[changed]
+        cut : where the second group starts, if there are two
+        """
+        from harness_smo.descent import WorkingSet, pair_descent
+
+        other = chosen + self.m if self.w < len(self.a) else chosen  # the second variable of a point, which is negative
+        before = self.a[chosen] if other is chosen else self.a[chosen] + self.a[other]
+        middle, tube = (
+            0.5 * (self.linear[chosen] + self.linear[other]),
+            0.5 * (self.linear[other] - self.linear[chosen]),
+        )
+        a, bounds, gradient = (
+            before.copy(),
+            (self.lower[other], self.upper[chosen]),
+            middle - self.scores[chosen % self.m],
+        )
+        work = WorkingSet(*self._block(chosen), a, *bounds, gradient, tube)
+        steps = pair_descent(work, cut if self.form.groups else -1, tau, limit)
         self.steps += steps
         self.rounds += 1
-        if len(changed):
-            self.a[at] = a
-            self._update(chosen[changed], change)
-        return steps, len(changed)
+        self.a[chosen] = a
+        if other is not chosen:
+            self.a[chosen], self.a[other] = np.maximum(a, 0.0), np.minimum(a, 0.0)
+        moved = np.flatnonzero(a != before)
+        if len(moved):
+            self._update(chosen[moved], (a - before)[moved])
+        return steps, len(moved)
 
-    def _block(self, points: Index) -> Block:
-        """Return the kernel block of ``points``, (w, w)."""
-        block = self._room(len(points))
+    def _block(self, chosen: Index) -> tuple[Block, Vector]:
+        """Return the kernel block of the variables ``chosen``, (w, w), and its diagonal."""
+        points, block = chosen % self.m, self._room(len(chosen))
         self.kernel.fill(points, block, None, points)
-        return block
+        return block, self.diagonal[points]
 
     def _room(self, w: int) -> Block:
         """Return memory for a block, (w, w): the same at each call, as fresh memory has page faults."""
@@ -181,8 +191,9 @@ class ActiveSet:
         from harness_smo.passes import choose, staying
 
         groups, size, ends = self.form.groups, self.settings.working_set, np.array(self.ends)
-        stay = staying(self.previous, rise, fall, ends, self.group, int(TUNING.staying_share * size))
-        return choose(rise, fall, ends, self.group, groups, stay, size)
+        group = self.group[: self.w]
+        stay = staying(self.previous, rise, fall, ends, group, int(TUNING.staying_share * size))
+        return choose(rise, fall, ends, group, groups, stay, size)
 
     def compute_scores(self, coef: Vector) -> None:
         """Compute the scores from the coefficients of all points, (n,), and cache the rows of the free points."""
@@ -197,7 +208,9 @@ class ActiveSet:
         rest = coef.copy()
         rest[done] = 0.0
         others = np.flatnonzero(rest)
-        if len(others):
+        if len(others) and self.m == self.whole.n:
+            self.scores += self.whole.expand(rest)
+        elif len(others):
             # over the points concerned alone: the whole need not be laid out in float64
             both = np.union1d(self.points, others)
             self.scores += self.whole.restrict(both).expand(rest[both], np.searchsorted(both, self.points))
@@ -231,7 +244,7 @@ class ActiveSet:
 
     def _changed_points(self, variables: Index, change: Vector) -> tuple[Index, Vector]:
         """Return the points of ``variables``, each once, and the change of their coefficients."""
-        if self.form.copies == 1:
+        if self.w == self.m:
             return variables, change
         points, inverse = np.unique(variables % self.m, return_inverse=True)
         return points, np.bincount(inverse, weights=change).astype(np.float64)
@@ -239,6 +252,9 @@ class ActiveSet:
 
 class DenseActiveSet(ActiveSet):
     """Active points whose whole kernel matrix fits in memory; SMO and Newton steps take turns over it.
+
+    Of two groups the first one comes first. The two variables of a point are one of either sign in a descent, unless they
+    belong to two groups.
 
     Attributes
     ----------
@@ -250,49 +266,33 @@ class DenseActiveSet(ActiveSet):
         everything = np.arange(self.m)
         self.cache.compute(everything, self.cache.reserve(everything))
         self.matrix, self.has_matrix = self.cache.rows, True
-        self.descents = 0
-        self.unpaid = 0.0  # steps times variables since the last Newton step
-        # all variables, the first group first
-        self.in_groups = np.argsort(self.group, kind="stable") if self.form.groups == 2 else np.arange(len(self.a))
-        self.alternates = self.form.copies > 1 and self.form.groups < 2  # the matrix is the block of a variable a point
+        self.unpaid: float | None = None  # steps times variables since the last Newton step; None before any
 
     def round(self, tau: float) -> int:
         """Work until no pair violates by tau, or for some milliseconds; return CONVERGED, MOVED or STALLED."""
-        spent, rounds = 0.0, self.rounds
+        spent, rounds, w = 0.0, self.rounds, self.w
+        cut = int(np.count_nonzero(self.group[:w] == 0))
         while spent < TUNING.pause:
-            rise, fall = self.directions()
+            self.directions()
             if self.violation <= tau:
                 return CONVERGED
+            free = float(np.count_nonzero(self.free))
             if not self.has_matrix:
                 self.compute_matrix()
-            price = self._newton_price(rise, fall) if self.descents else np.inf
-            if self.unpaid > price:
+            price = TUNING.newton_fixed + TUNING.newton_square * free**2 + TUNING.newton_factor * free**3
+            price *= self.settings.newton_price
+            if self.unpaid is not None and self.unpaid > price:
                 self._newton(tau)
                 spent += price
                 continue
-            chosen = self._chosen(rise, fall)
-            w = len(chosen)
-            share = TUNING.part_violation * self.violation if self.alternates else 0.0
-            limit = max(TUNING.newton_wait * w, (price - self.unpaid) / w) if self.descents else w
+            limit = w if self.unpaid is None else max(TUNING.newton_wait * w, (price - self.unpaid) / w)
             limit = 1 + int(min(limit, TUNING.pause / w))
-            cut = int(np.count_nonzero(self.group == 0)) if self.form.groups == 2 else w
-            steps, moved = self._descend(chosen, cut, max(0.5 * tau, share), limit)
-            self.descents += 1
-            self.unpaid += steps * w
+            steps, moved = self._descend(np.arange(w), cut, 0.5 * tau, limit)
+            self.unpaid = (self.unpaid or 0.0) + steps * w
             spent += steps * w
-            if moved:
-                continue
-            if self.alternates:
-                self.alternates = False  # what violates may be both variables of a point
-                continue
-            return MOVED if self.rounds > rounds + 1 else self._try_newton(tau)
+            if not moved:
+                return MOVED if self.rounds > rounds + 1 else self._try_newton(tau)
         return MOVED
-
-    def _newton_price(self, rise: Vector, fall: Vector) -> float:
-        """Return what SMO may cost before a Newton step, in steps times variables."""
-        free = float(np.count_nonzero((rise > -np.inf) & (fall < np.inf)))
-        cost = TUNING.newton_fixed + TUNING.newton_square * free**2 + TUNING.newton_factor * free**3
-        return self.settings.newton_price * cost
 
     def _try_newton(self, tau: float) -> int:
         """Take a Newton step where no step of SMO moves anything; return MOVED if it helps, else STALLED."""
@@ -302,27 +302,14 @@ class DenseActiveSet(ActiveSet):
         self.directions()
         return MOVED if self.violation < before else STALLED
 
-    def _chosen(self, rise: Vector, fall: Vector) -> Index:
-        """Return the variables of a descent: all, or of the two at each point the one nearer to a violation."""
-        if not self.alternates:
-            return self.in_groups
-        m, middle = self.m, self.form.intercept(self.form.levels(self.ends))
-        distance = np.minimum(middle - rise, fall - middle)  # from the wrong side of the middle
-        return np.arange(m) + m * (distance[m:] < distance[:m])
-
-    def _block(self, points: Index) -> Block:
-        from harness_smo.passes import pick
-
-        block = self._room(len(points))
-        pick(self.matrix, points, block)
-        return block
+    def _block(self, chosen: Index) -> tuple[Block, Vector]:
+        return self.matrix, self.diagonal
 
     def _update(self, variables: Index, change: Vector) -> None:
         from harness.support.jit import add_rows
 
-        points, change = self._changed_points(variables, change)
-        add_rows(self.scores, self.matrix, points, change, 0, self.m)
-        self.cache.hit(len(points))
+        add_rows(self.scores, self.matrix, variables % self.m, change, 0, self.m)
+        self.cache.hit(len(variables))
 
     def compute_scores(self, coef: Vector) -> None:
         """Compute the scores from the coefficients of all points, (n,); the matrix too if most active points support."""
@@ -340,7 +327,7 @@ class DenseActiveSet(ActiveSet):
 
     def _newton(self, tau: float) -> bool:
         """Move the free variables to their common optimum, as far as the bounds allow; return whether anything moved."""
-        from harness_smo import newton
+        from harness_smo import newton, passes
 
         self.unpaid = 0.0
         free = np.flatnonzero(self.free)
@@ -348,7 +335,9 @@ class DenseActiveSet(ActiveSet):
         before: Any = self.a[free]
         bounds, gradient = (self.lower[free], self.upper[free]), self.linear[free] - self.scores[points]
         sums = (self.group[free][:, None] == np.arange(self.form.groups)).astype(np.float64)
-        face = newton.Face(self._block(points), before.copy(), *bounds, gradient, sums)
+        block = self._room(len(points))
+        passes.pick(self.matrix, points, block)
+        face = newton.Face(block, before.copy(), *bounds, gradient, sums)
         newton.minimise(face, tau)
         changed = np.flatnonzero(face.a != before)
         self.a[free] = face.a

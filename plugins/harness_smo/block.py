@@ -1,10 +1,9 @@
 """Block SMO: whole kernel matrices or large working sets, Newton steps, rows in float32 as long as they serve.
 
 Source: Joachims 1999 (decomposition, shrinking); Fan, Chen, Lin, JMLR 6 (2005), WSS 2 inside the working set;
-Steinwart, Hush, Scovel, JMLR 12 (2011), two variables a step where no sum is fixed;
 the working-set scheme of Catanzaro, Sundaram, Keutzer 2008 and of oneDAL's and ThunderSVM's solvers. Differs in:
 rows only of variables that moved, the bound that tells which parked points must be evaluated again, the Newton steps,
-the narrow bounds, the float64 phase.
+the narrow bounds, the float64 phase, one more variable without kernel values where no sum is fixed.
 """
 
 from __future__ import annotations
@@ -174,8 +173,14 @@ class SMOBlock(Solver):
         intercept = form.intercept(form.levels(active.ends))
         # the scores of parked points are older, but on the right side: a point's part of the gap is the same there
         state.store()
-        rounding = 0.0 if form.relative else TUNING.rounding_margin * state.precision.measured_blur(state)
-        return goal.reached(state.a, intercept, state.scores, active.violation, TUNING.gap_share, rounding)
+        tau, known = goal.tau, (state.a, intercept, state.scores, active.violation, TUNING.gap_share)
+        for needed in (False, True):
+            blur = 0.0 if form.relative else state.precision.measured_blur(state, needed=needed)
+            if goal.reached(*known, TUNING.rounding_margin * blur):
+                return True
+            if goal.tau < tau:  # it is not the rounding that is in the way
+                break
+        return False
 
     def _iterate(self, state: State, reason: str) -> Iterate:
         """Return the current model; ``reason`` : why it is the last one, if it is."""

@@ -46,16 +46,20 @@ def directions(x: Variables, scores: Vector, ends: Vector, rise: Vector, fall: V
     ----------
     scores : (m,) of the points
     ends : (groups, 2) with the ends before any variable is read: of each group the largest rise, the smallest fall
-    rise, fall : (copies * m,); filled
+    rise, fall : (copies * m,), or (m,) where the two variables of a point count as one of either sign; filled
     """
-    m = len(scores)
-    for s in range(0, len(x.a), m):
-        e = s + m
-        _directed(x.a[s:e], x.lower[s:e], x.upper[s:e], x.linear[s:e], scores, rise[s:e], fall[s:e])
+    m, w = len(scores), len(rise)
+    _directed(x.a[:m], x.lower[:m], x.upper[:m], x.linear[:m], scores, rise[:m], fall[:m])
+    if len(x.a) > m:
+        up, low = (rise[m:], fall[m:]) if w > m else (np.empty(m), np.empty(m))
+        _directed(x.a[m:], x.lower[m:], x.upper[m:], x.linear[m:], scores, up, low)
+        if w == m:
+            for p in range(m):
+                rise[p], fall[p] = max(rise[p], up[p]), min(fall[p], low[p])
     if len(ends) == 1:
         ends[0, 0], ends[0, 1] = _ends(rise, fall, ends[0, 0], ends[0, 1])
     else:
-        for v in range(len(x.a)):
+        for v in range(w):
             k = x.group[v]
             ends[k, 0], ends[k, 1] = max(ends[k, 0], rise[v]), min(ends[k, 1], fall[v])
 
@@ -104,9 +108,8 @@ def staying(previous: Index, rise: Vector, fall: Vector, ends: Vector, group: An
     if len(previous) <= count:
         return np.sort(previous)
     up, low, k = rise[previous], fall[previous], group[previous]
-    at_bound = (up == -np.inf) | (low == np.inf)
-    violation = np.maximum(up - ends[k, 1], ends[k, 0] - low)
-    return np.sort(previous[np.lexsort((-violation, at_bound))[:count]])
+    violation, fixed = np.maximum(up - ends[k, 1], ends[k, 0] - low), up != low  # at a bound, or at 0 in a tube
+    return np.sort(previous[np.lexsort((-violation, fixed))[:count]])
 
 
 def choose(

@@ -52,7 +52,6 @@ class State:
         self.drift = np.zeros(self.n)
         self.snapshot, self.snapshots = np.full(self.n, -1), np.empty((0, self.n))
         self.diagonal = problem.kernel.diagonal()
-        self.root_diagonal = np.sqrt(np.maximum(self.diagonal, 0.0))
         words = min(max(int(settings.cache_mb * 2**20) // 8, 2 * self.n), max(2, self.n) * self.n)
         # memory that was written before has no page faults
         self.memory: Any = settings.memory
@@ -176,10 +175,8 @@ class State:
         return RowCache(self.kernel if whole else self.kernel.restrict(points), self.memory)
 
     def _make_active(self, points: Index, cache: RowCache, *, dense: bool) -> ActiveSet:
-        chosen = selection(points, self.n)
-        a, scores = self.a[variables_of(self.form, points)], self.scores[chosen]
         make = DenseActiveSet if dense else ActiveSet
-        active = make(self.form, points, a, scores, self.diagonal[chosen], self.kernel, cache, self.settings)
+        active = make(self.form, points, self.a, self.scores, self.diagonal, self.kernel, cache, self.settings)
         self._mark = self.form.coef(self.a), active.scores.copy()
         return active
 
@@ -203,10 +200,10 @@ class State:
         self.rounds, self.steps = self.rounds + old.rounds, self.steps + old.steps
         self.fetched += old.cache.fetched
         same_rows, had_matrix = old.kernel.dtype == self.kernel.dtype, isinstance(old, DenseActiveSet)
-        if not whole:
+        worth = dense or (had_matrix and same_rows) or len(points) <= TUNING.dense_points
+        if worth or not whole:
             points = self._grouped(points)
         cache = self._cache(points)
-        worth = dense or (had_matrix and same_rows) or len(points) <= TUNING.dense_points
         dense = self.settings.dense and cache.capacity == len(points) and worth
         if same_rows and len(points) <= old.m and not had_matrix and not dense:
             position = np.full(self.n, -1, dtype=np.intp)
@@ -255,7 +252,7 @@ class State:
             self.snapshot += self.snapshot >= 0
             self.snapshot[self.snapshot >= TUNING.snapshots] = -1
             self.snapshot[current] = 0
-        self.drift[parked] += self.moved() * self.root_diagonal[parked]
+        self.drift[parked] += self.moved() * np.sqrt(np.maximum(self.diagonal[parked], 0.0))
 
     def evaluate(self, points: Index) -> None:
         """Bring the scores of parked points up to date: by what changed since their snapshot, if it is stored."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from harness import DualForm, KernelOracle, Problem, RowCache
+from harness.kernels.functions import Exponential
 from harness.support.arrays import Index, Vector
 from harness_smo.active import CONVERGED, MOVED, DenseActiveSet, Settings, nearest
 from harness_smo.tuning import TUNING
@@ -73,6 +74,11 @@ class Precision:
         """``coef``, (n,), is the warm start; zeros if there is none."""
         self.noise = rounding_error(state.problem.kernel, state.scores, coef, state.everything, state.kernel.dtype)
         self._unit: float | None = None  # measured over estimated rounding; None if it was not measured yet
+        self._terms = np.inf  # bound of the same, if it is known
+        form = state.kernel.kernel.form
+        if not state.exact and isinstance(form, Exponential):
+            # an exponent is off by as many machine epsilons as its largest term is
+            self._terms = TUNING.rounding_bound * max(1.0, form.gamma * state.kernel.largest)
         self._best, self._best_round = np.inf, 0  # violation that was halved last, and the round when it was
 
     def propose(self, state: State, /) -> Move | None:
@@ -87,7 +93,7 @@ class Precision:
         if state.exact:
             return tau
         started = state.rounds + state.active.rounds > 0
-        margin = TUNING.rounding_margin * self.blur(state)
+        margin = TUNING.rounding_margin * (self._bound(state) or self.blur(state))
         return max(max(TUNING.target_share * tau, tau - margin) if started else tau, self.noise)
 
     def _stalls(self, state: State) -> bool:
@@ -106,14 +112,28 @@ class Precision:
         """Whether rounding may blur a violation."""
         return self.blur(state) > TUNING.blur_share * violation
 
-    def measured_blur(self, state: State) -> float:
-        """Return a bound of the rounding of the scores, measured once and then scaled with its estimate; 0 in float64."""
-        estimate = 0.0 if state.exact else self.blur(state)
-        if self._unit is None and estimate > 0.0:
-            state.store()
-            coef, points = state.form.coef(state.a), state.active.points  # whose scores have not drifted
-            self._unit = rounding_error(state.problem.kernel, state.scores, coef, points, state.kernel.dtype) / estimate
-        return (self._unit or 0.0) * estimate
+    def _bound(self, state: State) -> float | None:
+        """Return a bound of the rounding of the scores, if it was measured or need not be, as it cannot matter."""
+        estimate = self.blur(state)
+        if self._unit is not None:
+            return self._unit * estimate
+        return self._terms * estimate if self._terms * estimate <= TUNING.clear_blur * state.tau else None
+
+    def measured_blur(self, state: State, *, needed: bool = False) -> float:
+        """Return a bound of the rounding of the scores; measure it at most once, which takes the points in float64.
+
+        needed : measure it, if it was not, even if that seems not to matter
+        """
+        if state.exact or not state.active.a.any():
+            return 0.0
+        bound = self._bound(state)
+        if bound is not None and (self._unit is not None or not needed):
+            return bound
+        state.store()
+        coef, points = state.form.coef(state.a), state.active.points  # whose scores have not drifted
+        measured = rounding_error(state.problem.kernel, state.scores, coef, points, state.kernel.dtype)
+        self._unit = measured / self.blur(state)
+        return measured
 
     def reaches(self, state: State, tau: float) -> bool:
         """Whether the scores are accurate enough for tau."""
@@ -146,10 +166,10 @@ def rounding_error(kernel: KernelOracle, scores: Vector, coef: Vector, points: I
 
     kernel : over all points, in float64
     """
-    support, sample = np.flatnonzero(coef), points[coef[points] != 0.0]
-    if dtype == np.float64 or len(sample) == 0:
+    sample = points[:0] if dtype == np.float64 else points[coef[points] != 0.0]
+    if len(sample) == 0:
         return 0.0
-    sample = sample[:: max(1, len(sample) // TUNING.sample_scores)]
+    support, sample = np.flatnonzero(coef), sample[:: max(1, len(sample) // TUNING.sample_scores)]
     exact = kernel.restrict(support).expand(coef[support], np.searchsorted(support, sample))
     return TUNING.rounding_bound * float(np.abs(exact - scores[sample]).max())
 

@@ -68,14 +68,12 @@ class Tuning:
     target_share: float = 0.75  # target in float32 over tau, at least
     rounding_margin: float = 2.0  # rounding of scores that is left between the target in float32 and tau
     sample_scores: int = 16  # scores that are computed in both precisions
+    clear_blur: float = 0.1  # bound of the rounding over the target, up to which it is not measured: 1.11 / 1.6
     rounding_bound: float = 4.0  # bound of the rounding over the largest difference of the sample
     exact_violation: float = 20.0  # distance from a violation, in tau, up to which points are active in float64
     exact_factor: float = 3.0  # active points in float64 over points that are free or violate, before the end is near
     stall_rounds: int = 60  # rounds without halving a small violation, after which float64 is used: 1.03 / 4.4
     stall_violation: float = 0.1  # a small violation, in the tolerance of narrowed bounds
-
-    # -- whole kernel matrices of points with two variables each
-    part_violation: float = 0.1  # violation that a descent in one variable a point leaves, over that before it
 
     # -- Newton steps over the free variables: 1.07 / 3.5
     newton_wait: float = 0.125  # steps of a descent at least, over its variables

@@ -1,83 +1,63 @@
 """The compiled loops of block SMO as plain Python, one entry at a time: their slow, obvious twins."""
 
-import itertools
-
 import numpy as np
 
 TINY = 1e-12
-FLAT = 1e-6
+PAD = 0.0, 0.0, -np.inf, np.inf, 0.0, 0.0
 
 
-def naive_pairs(kernel, diagonal, a, lower, upper, gradient, cut, tau, limit):
-    """Return the variables after second-order SMO on a block, the gradient there, and the steps taken."""
+def slopes(g, tube, a, lower, upper):
+    """Return the slope for a variable that rises, -inf if it may not, and for one that falls, inf if it may not."""
+    rise = g - tube if a >= 0 else g + tube
+    fall = g - tube if a > 0 else g + tube
+    return rise if a < upper else -np.inf, fall if a > lower else np.inf
+
+
+def naive_pairs(kernel, diagonal, a, lower, upper, gradient, cut, tau, limit, tube):
+    """Return the variables after second-order SMO on a block, the gradient there, and the steps taken.
+
+    Where no sum is fixed (``cut`` -1), a point without kernel values takes what the others lose.
+    """
+    if cut < 0:
+        padded = [
+            np.append(v, extra) for v, extra in zip((diagonal, a, lower, upper, gradient, tube), PAD, strict=True)
+        ]
+        diagonal, a, lower, upper, gradient, tube = padded
+        a, g, steps = naive_pairs(np.pad(kernel, (0, 1)), diagonal, a, lower, upper, gradient, len(a), tau, limit, tube)
+        return a[:-1], g[:-1], steps
     kernel, diagonal = np.asarray(kernel, dtype=np.float64), np.asarray(diagonal, dtype=np.float64)
-    a, g, w = a.copy(), gradient.astype(np.float64), len(a)
+    a, g, w, m = a.copy(), gradient.astype(np.float64), len(a), len(kernel)
     groups = [range(cut), range(cut, w)]
     for steps in range(limit):
         worst, pair = tau, None
+        rise, fall = np.transpose([slopes(g[k], tube[k], a[k], lower[k], upper[k]) for k in range(w)])
         for group in groups:
-            rise, fall = [k for k in group if a[k] < upper[k]], [k for k in group if a[k] > lower[k]]
-            if not rise or not fall:
+            if not len(group):
                 continue
-            i = max(rise, key=lambda k: g[k])
-            if g[i] - min(g[k] for k in fall) > worst:
-                worst = g[i] - min(g[k] for k in fall)
+            i = max(group, key=lambda k: rise[k])
+            if rise[i] - min(fall[k] for k in group) > worst:
+                worst = rise[i] - min(fall[k] for k in group)
                 j = max(
-                    (k for k in fall if g[k] < g[i]),
-                    key=lambda k: (g[i] - g[k]) ** 2 / curvature(kernel, diagonal, i, k),
+                    (k for k in group if fall[k] < rise[i]),
+                    key=lambda k: (rise[i] - fall[k]) ** 2 / curvature(kernel, diagonal, i % m, k % m),
                 )
                 pair = i, j
         if pair is None:
             return a, g, steps
         i, j = pair
-        step = min((g[i] - g[j]) / curvature(kernel, diagonal, i, j), upper[i] - a[i], a[j] - lower[j])
-        a[i] = upper[i] if step == upper[i] - a[i] else a[i] + step
-        a[j] = lower[j] if step == a[j] - lower[j] else a[j] - step
-        g = g - step * (kernel[i] - kernel[j])
+        top = 0.0 if a[i] < 0.0 < tube[i] else upper[i]
+        bottom = 0.0 if a[j] > 0.0 and tube[j] > 0.0 else lower[j]
+        step = min((rise[i] - fall[j]) / curvature(kernel, diagonal, i % m, j % m), top - a[i], a[j] - bottom)
+        a[i] = top if step == top - a[i] else a[i] + step
+        a[j] = bottom if step == a[j] - bottom else a[j] - step
+        change = step * (kernel[i % m] - kernel[j % m])
+        g = g - np.tile(change, w // m)
     return a, g, limit
 
 
 def curvature(kernel, diagonal, i, j):
     """Return |phi_i - phi_j|^2, at least ``TINY``."""
     return max(diagonal[i] + diagonal[j] - 2.0 * kernel[i, j], TINY)
-
-
-def naive_joint(kernel, diagonal, a, lower, upper, gradient, tau, limit):
-    """Return the variables after ascent on two of a block at a time, the gradient there, and the steps taken."""
-    kernel, a, g = np.asarray(kernel, dtype=np.float64), a.copy(), gradient.astype(np.float64)
-    for steps in range(limit):
-        rising = {k: g[k] for k in range(len(a)) if a[k] < upper[k]}
-        falling = {k: -g[k] for k in range(len(a)) if a[k] > lower[k]}
-        up, down = max(rising.values(), default=-np.inf), max(falling.values(), default=-np.inf)
-        if max(up, down) <= tau:
-            return a, g, steps
-        i = max(rising, key=rising.get) if up >= down else max(falling, key=falling.get)
-        gains = np.zeros(len(a))
-        for k in range(len(a)):
-            left = g[k] - g[i] * kernel[i, k] / diagonal[i]
-            if (left > 0 and k in rising) or (left < 0 and k in falling):
-                gains[k] = left**2 / max(diagonal[k] - kernel[i, k] ** 2 / diagonal[i], FLAT * diagonal[i])
-        j = int(np.argmax(gains)) if gains.max() > 0 else i
-        pair = [i] if j == i else [i, j]
-        step = naive_box(kernel[np.ix_(pair, pair)], g[pair], lower[pair] - a[pair], upper[pair] - a[pair])
-        a[pair] = np.clip(a[pair] + step, lower[pair], upper[pair])
-        g = g - step @ kernel[pair]
-    return a, g, limit
-
-
-def naive_box(kernel, g, low, high):
-    """Return the d in a box that maximises g d - 1/2 d K d: the best of all ways to fix some of d at a bound."""
-    best, found = 0.0, np.zeros(len(g))
-    for sides in itertools.product(("free", "low", "high"), repeat=len(g)):
-        free = [k for k, side in enumerate(sides) if side == "free"]
-        d = np.array([{"free": 0.0, "low": low[k], "high": high[k]}[side] for k, side in enumerate(sides)])
-        if not np.isfinite(d).all():
-            continue
-        if free:
-            d[free] = np.linalg.lstsq(kernel[np.ix_(free, free)], g[free] - kernel[free] @ d, rcond=1e-12)[0]
-        if (d >= low - 1e-12).all() and (d <= high + 1e-12).all() and g @ d - 0.5 * d @ kernel @ d > best:
-            best, found = g @ d - 0.5 * d @ kernel @ d, d
-    return found
 
 
 def naive_directions(a, lower, upper, linear, scores, group, groups):
