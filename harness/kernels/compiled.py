@@ -85,9 +85,8 @@ def scan(  # type: ignore[no-untyped-def]  # noqa: C901 - one function compiles 
     count, parts = ends.shape[0], ends.shape[1] - 1  # parts of the features, whose lines stay in the cache
     group, chunk = max(1, _GROUP_BYTES // (block * flat.itemsize)), tail.size
     filled = seeded or features > 0
-    full = (
-        ROWS > 1 and not filled and ends[count - 1, parts] - ends[0, 0] == count * depth
-    )  # all rows list all features
+    lists_all = ends[count - 1, parts] - ends[0, 0] == count * depth  # then rows read each line together
+    full = ROWS > 1 and lists_all and not filled
     run = chunk * (_RUN if full else _SHORT_RUN)
     for low in range(start, stop, block):
         high = min(low + block, stop)
