@@ -90,7 +90,7 @@ class ScanBackend(KernelBackend):
         from harness.kernels.compiled import lay_out
 
         (n, d), form = x.shape, kernel.form
-        self.kernel, self.dtype, self.n, self.grain = kernel, np.dtype(dtype), n, BLOCK
+        self.kernel, self.dtype, self.n = kernel, np.dtype(dtype), n
         dense, share = isinstance(x, np.ndarray), _share_of_non_zeros(x)
         self.differences = sums_differences(kernel, x)
         listed, full = self.differences or centre is not None, dense and bool(share.sum() > _LISTED * d)
@@ -116,9 +116,7 @@ class ScanBackend(KernelBackend):
         place = np.where(is_rare, ~(np.cumsum(is_rare) - 1), np.cumsum(~is_rare) - 1).astype(np.int32)
         self.features = place, centre[~is_rare].astype(dtype)
         self.form = _form_of(kernel, self.dtype, differences=self.differences)
-        if self.rare_features:
-            while self.grain < _LARGEST_BLOCK and -(-n // self.grain) * self.rare_features > 2 * len(self.rare[2]):
-                self.grain *= 2
+        self.grain = _block_for(n, self.rare_features, len(self.rare[2]))
         self.index: Any = None
         self._no_rare = BLOCK, 0, np.zeros(1, np.int64), np.empty(0, np.uint16), np.empty(0, dtype)
         self._by_feature: tuple[Any, ...] | None = None
@@ -141,7 +139,7 @@ class ScanBackend(KernelBackend):
         from harness.kernels.compiled import dense_rows
 
         panels, depth, sq = self.points
-        count = len(rows)
+        rows, count = np.array(rows), len(rows)  # a copy is contiguous, for which alone the loops are compiled
         ends = np.empty((count, parts_of(depth) + 1), np.int64)
         offsets, values = np.empty(count * depth, np.int32), np.empty(count * depth, self.dtype)
         dense_rows(panels, depth, rows, self.listed, ends, offsets, values)
@@ -213,6 +211,7 @@ class ScanBackend(KernelBackend):
         size = places * depth
         picked = np.empty(size, self.dtype) if room < BLOCK else aligned_zeros((size,), self.dtype)
         norms = np.empty(places, self.dtype)
+        index = np.array(index)  # as in prepare_rows()
         gather(panels, depth, sq, index, np.arange(len(index)), picked, norms)
         gathered = object.__new__(ScanBackend)
         vars(gathered).update(vars(self))
@@ -240,7 +239,7 @@ class ScanBackend(KernelBackend):
                 if len(changed) or last.n != len(index):
                     last._put(self, index, changed)  # noqa: SLF001 - of the same class
                 return last
-        last = self._recent[thread] = self._gathered(index.copy(), int(_GROWTH * len(index)))
+        last = self._recent[thread] = self._gathered(index, int(_GROWTH * len(index)))
         return last
 
     def bytes_of(self, count: int) -> float:
@@ -250,6 +249,7 @@ class ScanBackend(KernelBackend):
     def take(self, index: Block) -> ScanBackend:
         taken = self._gathered(index, len(index))
         taken.rare, taken.index = _chosen_rows(self.rare, index), None
+        taken.grain = _block_for(taken.n, self.rare_features, len(taken.rare[2]))
         return taken
 
 
@@ -305,6 +305,14 @@ def _form_of(kernel: Kernel, dtype: np.dtype[Any], *, differences: bool) -> Form
     if isinstance(form, Power) and form != Power():
         return POWER, number(form.gamma), number(form.coef0), form.degree
     return PRODUCTS, number(1.0), number(0.0), 0
+
+
+def _block_for(n: int, rare_features: int, stored: int) -> int:
+    """Return the number of points of a block, larger where ``stored`` values of rare features are few for its table."""
+    block = BLOCK
+    while rare_features and block < _LARGEST_BLOCK and -(-n // block) * rare_features > 2 * stored:
+        block *= 2
+    return block
 
 
 def parts_of(depth: int) -> int:
