@@ -19,11 +19,10 @@ for points in (x, fixed, rare):
         for some in (np.arange(3), np.arange(100)[::-2], np.arange(60)[::3]):
             part.block(some), part.block(some, np.arange(90)[::-1]), part.expand(np.ones(part.n), some)
 names = "add_by_point", "rare_columns", "scan", "dense_rows", "gather", "lay_out"
-print({name: len(getattr(compiled, name).signatures) for name in names})
+print(*(len(getattr(compiled, name).signatures) for name in names))
 """
 
 
 def test_each_loop_has_one_signature():
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
-    counts = {name: 1 for name in ("add_by_point", "rare_columns", "scan", "dense_rows", "gather", "lay_out")}
-    assert done.stdout.strip() == str(counts)
+    assert done.stdout.split() == ["1"] * 6
