@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     Points = Block | scipy.sparse.csr_array
     Columns = slice | Block
 
-# values of compiled.scan(): <x, z>, or the RBF kernel in two ways
-PRODUCTS, RBF_OF_PRODUCTS, RBF_OF_DIFFERENCES = range(3)
+# values of compiled.scan(): <x, z>, the RBF kernel in two ways, or (gamma <x, z> + coef0)^degree
+PRODUCTS, RBF_OF_PRODUCTS, RBF_OF_DIFFERENCES, POWER = range(4)
 ROWS_BYTES = 64 << 20  # bytes of points converted, or read from a mapped file, at a time
 _CENTRE_SAMPLE = 2000  # number of points whose mean and spread decide whether to centre
 _FAR = 1e3  # distance from the origin, as a multiple of the spread, beyond which float64 points are centred
@@ -38,7 +38,6 @@ class KernelBackend:
     grain : a slice of columns begins at a multiple of it
     differences : whether values are functions of sums of (x - z)^2, whose accuracy does not depend on where the points lie
     layout : the points for compiled loops, uncounted; None if no compiled loop computes the kernel
-    write_rows : (rows, columns, out, slots), a compiled loop for a few values, see loops.call_rows(); None without a layout
     """
 
     n: int
@@ -46,7 +45,6 @@ class KernelBackend:
     grain = 1
     differences = False
     layout: Any = None
-    write_rows: Any = None
 
     def bytes_of(self, count: int) -> float:
         """Return the memory that ``count`` points take in :meth:`take`; infinite where points cannot be taken."""

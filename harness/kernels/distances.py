@@ -56,14 +56,12 @@ class Distances:
             if self.bytes + size > self.most_bytes:
                 return None
             with self._timed():
-                self._stored[dtype] = ScanBackend.of(RBF(), self.points, dtype).squared_distances()
+                self._stored[dtype] = ScanBackend(RBF(), self.points, dtype).squared_distances()
         return DistanceBackend(self._stored[dtype], kernel.form)
 
 
 class DistanceBackend(KernelBackend):
     """Values of one RBF kernel as exponentials of stored squared distances."""
-
-    work = 1.0
 
     def __init__(self, distances: Block, form: Exponential) -> None:
         self._distances, self.n, self.dtype = distances, len(distances), distances.dtype

@@ -40,9 +40,8 @@ _PACKS_AFTER = 8  # rows requested with all columns of a part after which a sepa
 _SMALL_PART = 0.5  # fraction of the whole set up to which a part is laid out separately if the whole is not laid out
 _CALLBACK_ROWS = 8  # assumed work of a callback, in rows
 EXPAND_ROWS = 128  # rows of a tile in expand()
-_PREPARED_ROWS = 512  # largest number of prepared rows that are stored for the next request
 _EXPAND_PREPARED = 2048  # rows that expand() prepares at a time
-_SMALL = 4096  # values up to which a request is one call of a compiled loop
+_SMALL = 4096  # values up to which a request is one tile
 _FEW = 32  # indices up to which Python compares them faster
 _ALL = np.empty(0, dtype=np.int64)
 _SLOTS = np.arange(_FEW)
@@ -99,7 +98,6 @@ class _Part:
         self.identity = _Identity()
         self._packed: KernelBackend | None = None  # backend over these points only
         self._requested = 0
-        self._prepared: tuple[Any, Block, Any] = (None, np.empty(0, dtype=np.intp), None)
 
     @cached_property
     def points(self) -> Any:
@@ -150,17 +148,6 @@ class _Part:
         if self.index is None or backend is self._packed:
             return points
         return self.index if points is None else self.index[points]
-
-    def rows(self, backend: KernelBackend, rows: Block) -> Any:
-        """Return the prepared rows, which are stored if they equal those of the last small request."""
-        source, stored, prepared = self._prepared
-        if source is backend and stored.shape == rows.shape and (stored == rows).all():
-            return prepared
-        places: Any = self.places(backend, rows)
-        prepared = backend.prepare_rows(places)
-        if len(rows) <= _PREPARED_ROWS:
-            self._prepared = (backend, rows.copy(), prepared)
-        return prepared
 
 
 class Engine:
@@ -337,12 +324,11 @@ class Engine:
         width = self.n if columns is None else len(columns)
         plain = self.z is None and not self.ridge
         backend = self._part.backend(len(rows) if columns is None else 0)
-        few = after is None and plain and 0 < len(rows) * width <= _SMALL
-        if few and self._part.places(backend, None) is None and backend.write_rows is not None:
-            backend.write_rows(rows, _ALL if columns is None else columns, out, slots)
-            return
         picked = self._part.places(backend, columns)
-        prepared = self._part.rows(backend, rows) if len(rows) else None
+        prepared = backend.prepare_rows(self._part.places(backend, rows)) if len(rows) else None
+        if after is None and plain and 0 < len(rows) * width <= _SMALL:
+            backend.compute_tile(prepared, slice(0, width) if picked is None else picked, out, slots, 0)
+            return
         if picked is not None and isinstance(backend, ScanBackend) and _are_gathered(backend, len(picked)):
             backend, picked = backend.columns(picked), None
 
@@ -416,7 +402,7 @@ class Engine:
         takes = picked is not None and np.isfinite(backend.bytes_of(1))
         for first in range(0, len(support), _EXPAND_PREPARED):
             rows = support[first : first + _EXPAND_PREPARED]
-            prepared = self._part.rows(backend, rows)
+            prepared = backend.prepare_rows(self._part.places(backend, rows))
             weights = coef[first : first + _EXPAND_PREPARED]
             ends = [(k, min(k + EXPAND_ROWS, len(rows))) for k in range(0, len(rows), EXPAND_ROWS)]
             parts = [(backend.slice_rows(prepared, k, end), weights[k:end]) for k, end in ends]

@@ -160,11 +160,11 @@ class Features:
         self.counter.evaluations_at_least = True
         if self._sparse is None:
             return np.asarray(self._dense[index], dtype=np.float64)
-        from harness.kernels.products import take_sparse
+        import scipy.sparse
 
-        out = np.zeros((len(index), self.d))
-        take_sparse(*self._sparse, index, out)
-        return out
+        indptr, indices, data = self._sparse
+        stored: Any = scipy.sparse.csr_array((data, indices, indptr), shape=(self.n, self.d))
+        return np.asarray(stored[index].toarray(), dtype=np.float64)
 
     def _checked(self, points: Block) -> Block:
         """Return points as integers; IndexError where one is outside."""

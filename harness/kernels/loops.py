@@ -14,12 +14,13 @@ from numba import types
 from numba.extending import intrinsic
 
 from harness.kernels.chunks import squares, values_of_row
-from harness.kernels.compiled import add_by_point, dense_rows, gather, powers, rare_rows, scan
+from harness.kernels.compiled import add_by_point, dense_rows, gather, scan
 from harness.kernels.layout import Layout
+from harness.kernels.scan import BLOCK, parts_of
 from harness.kernels.simd import CHUNK_BYTES, data_of, no_value
 from harness.support.jit import compiled, inner
 
-_BLOCK = 1024  # points of a block of the scan
+_parts_of: Any = inner(parts_of)
 
 
 def _typed_add(_typing: Any, _total: Any, _values: Any) -> Any:
@@ -43,35 +44,42 @@ def _form(k):  # type: ignore[no-untyped-def]
     return k.form[0], number(k.form[1]), number(k.form[2]), k.form[3]
 
 
+@inner
+def _prepared(k, rows):  # type: ignore[no-untyped-def]
+    """Return the features of ``rows`` as scan() takes them."""
+    panels, depth, norms = k.points
+    ends = np.empty((rows.size, _parts_of(depth) + 1), np.int64)
+    offsets, values = np.empty(rows.size * depth, np.int32), np.empty(rows.size * depth, panels.dtype)
+    dense_rows(panels, depth, rows, k.listed, ends, offsets, values)
+    row_ptr, row_feature, row_value = k.rare
+    return ends, offsets, values, norms[rows], rows, row_ptr, row_feature, row_value
+
+
 @compiled
-def _write_rows(a, rows, b, columns, out, slots):  # type: ignore[no-untyped-def]
-    """Write k(a_i, b_j) for i in ``rows`` to ``out[slots]``, without counting; j in ``columns``, all of b if it is empty."""
+def _write_rows(a, rows, b, columns, out):  # type: ignore[no-untyped-def]
+    """Write k(a_i, b_j) for i in ``rows`` to ``out``, without counting; j in ``columns``, all of b if it is empty."""
     panels, depth, norms = b.points
-    width, index = b.n, columns
+    width, index, chunk = b.n, columns, CHUNK_BYTES // panels.itemsize
     if columns.size:
-        width, chunk = columns.size, CHUNK_BYTES // panels.itemsize
+        width = columns.size
         size = -(-width // chunk) * chunk
         panels, norms = np.empty(size * depth, panels.dtype), np.empty(size, panels.dtype)
         gather(b.points[0], depth, b.points[2], columns, np.arange(width), panels, norms)
-    prepared = dense_rows(*a.points, rows, a.listed) + rare_rows(*a.rare, rows)
-    seeded = b.place.size > depth
-    if seeded:
+    prepared, slots, flat = _prepared(a, rows), np.arange(rows.size), out.reshape(out.size)
+    zero, rare = np.int64(0), b.place.size - depth  # a literal 0 would compile another specialization of the scan
+    if rare:
         index = columns if columns.size else np.arange(width)
-        add_by_point(b.rare, b.place.size - depth, index, prepared, out, slots, 0)
-    mode, gamma, coef0, degree = _form(b)
-    # a literal 0 or 1024 would compile another specialization of the scan than the one that engines call
-    first, block = np.int64(0), np.int64(_BLOCK)
-    none = block, np.zeros((0, 1), np.int64), np.empty(0, np.uint16), norms[:0]
-    scan((panels, depth, norms), none, prepared, out, slots, first, first, width, seeded, gamma, mode)
-    if degree:
-        powers(out, slots, first, width, gamma, coef0, degree)
+        add_by_point(*b.rare, index, *prepared[4:], np.zeros(rare, panels.dtype), flat, slots, width, zero)
+    none = np.int64(BLOCK), zero, np.zeros(1, np.int64), np.empty(0, np.uint16), norms[:0]
+    tail = np.zeros(chunk, panels.dtype)
+    scan(panels, depth, norms, *none, *prepared, flat, slots, width, zero, zero, width, rare > 0, *_form(b), tail)
 
 
 @compiled
 def row_between(a, i, b, columns, out):  # type: ignore[no-untyped-def]
     """Write k(a_i, b_j) for j in ``columns`` to ``out``, for all points of b if it is empty; one evaluation a value."""
     width = columns.size if columns.size else b.n
-    _write_rows(a, np.array([i]), b, columns, out[:width].reshape(1, width), np.zeros(1, np.int64))
+    _write_rows(a, np.array([i]), b, columns, out[:width])
     _add(b.evaluations, width)
 
 
@@ -88,7 +96,7 @@ def value(k, i, j):  # type: ignore[no-untyped-def]
     panels, depth, norms = k.points
     row_ptr, row_feature, row_value = k.rare
     mode, gamma, coef0, degree = _form(k)
-    ptr, offsets, values, norm = dense_rows(panels, depth, norms, np.array([i]), k.listed)
+    ends, offsets, values, norm, _, _, _, _ = _prepared(k, np.array([i]))
     out = np.zeros(CHUNK_BYTES // panels.itemsize, panels.dtype)  # the values of all points of a chunk
     e, start = row_ptr[i], j // out.size * out.size
     for f in range(row_ptr[j], row_ptr[j + 1]):  # both lists ascend
@@ -97,13 +105,11 @@ def value(k, i, j):  # type: ignore[no-untyped-def]
         if e < row_ptr[i + 1] and row_feature[e] == row_feature[f]:
             out[j - start] += row_value[e] * row_value[f]
     values_of_row(
-        panels, start * depth, offsets, values, ptr[0], ptr[1], out, 0, True, mode, norms, start, norm[0], gamma
+        panels, start * depth, offsets, values, 0, depth, ends[0, -1], out, np.zeros(1, np.int64), 0, 0, 0, out, False,
+        True, norms, start, norm, mode, gamma, coef0, degree,
     )  # fmt: skip
     _add(k.evaluations, 1)
-    result = out[j - start]
-    if degree:
-        result = (gamma * result + coef0) ** degree
-    return result + (k.ridge if i == j else 0.0)
+    return out[j - start] + (k.ridge if i == j else 0.0)
 
 
 @compiled
@@ -196,12 +202,6 @@ def _named(k):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def call_rows(k, rows, columns, out, slots):  # type: ignore[no-untyped-def]
-    """Do the work of _write_rows() between the points of one layout."""
-    _write_rows(_named(k), rows, _named(k), columns, out, slots)
-
-
-@compiled
 def call_value(k, i, j):  # type: ignore[no-untyped-def]
     """Return value()."""
     return value(_named(k), i, j)
@@ -214,7 +214,7 @@ def call_rows_at(k, x, columns, out):  # type: ignore[no-untyped-def]
     extra, slots = blank(k, len(x)), np.arange(len(x))
     for q in range(len(x)):
         finite &= put(extra, q, x[q])
-    _write_rows(extra, slots, k, columns, out, slots)
+    _write_rows(extra, slots, k, columns, out)
     _add(k.evaluations, out.size)
     return finite
 

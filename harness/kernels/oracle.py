@@ -200,9 +200,8 @@ class KernelOracle(Engine):
             self.count(len(rows) * (self.n if columns is None else len(columns)))
             super().compute(rows, out, slots, after, columns)
             return
-        from harness.kernels.compiled import copy_rows
-
-        copy_rows(stored, rows, out, slots)
+        for row, slot in zip(rows, slots, strict=True):
+            out[slot, : self.n] = stored[row]
         self._complete(out, slots, rows, None, 0, self.n)
         if after is not None:
             after(0, self.n)

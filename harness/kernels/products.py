@@ -76,11 +76,3 @@ def add_sparse(indptr: Block, indices: Block, data: Block, points: Block, coef: 
         factor = coef[k]
         for place in range(indptr[points[k]], indptr[points[k] + 1]):
             w[indices[place]] += factor * data[place]
-
-
-@compiled
-def take_sparse(indptr: Block, indices: Block, data: Block, points: Block, out: Block) -> None:
-    """Add x_{points_k} to out[k], (q, d), for rows of a CSR matrix."""
-    for k in range(len(points)):
-        for place in range(indptr[points[k]], indptr[points[k] + 1]):
-            out[k, indices[place]] += data[place]

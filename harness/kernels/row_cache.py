@@ -231,8 +231,6 @@ class RowCache:
         place : (m,) index of each point in the old set, -1 for added points; m <= n
         keep : indices in the old set of points whose rows to carry, all of them in the new set
         """
-        from harness.kernels.compiled import carry
-
         new = type(self)(kernel, self.memory)
         new.clock = self.clock
         position = np.full(self.n, -1, dtype=np.intp)
@@ -240,7 +238,9 @@ class RowCache:
         position[place[old]] = np.flatnonzero(old)
         slots = np.sort(self.slot_of[keep[self.slot_of[keep] >= 0]])[: new.capacity]
         owners = position[self.owner[slots]]
-        carry(self.rows, slots, np.maximum(place, 0).astype(np.int32), new.rows)
+        columns = np.maximum(place, 0)
+        for target, slot in enumerate(slots):  # row t of the new rows ends before the row of a later slot begins
+            new.rows[target] = self.rows[slot].take(columns)
         count = len(slots)
         added = np.flatnonzero(~old)
         for start in range(0, count if len(added) else 0, _PIECE):

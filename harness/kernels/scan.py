@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import math
 import threading
-from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.kernels.backend import (
+    POWER,
     PRODUCTS,
     RBF_OF_DIFFERENCES,
     RBF_OF_PRODUCTS,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     Points = Block | scipy.sparse.csr_array
     Prepared = tuple[Block, ...]
+    Form = tuple[int, Any, Any, int]
 
 DIFFERENCES = 32  # largest number of features for which an RBF kernel sums (x - z)^2
 _LISTED = 0.6  # share of non-zeros from which rows list all features, so that several rows share the lines read
@@ -46,10 +47,11 @@ _SAMPLE = 2000  # number of points in which zeros are counted
 _LOADED_BYTES = 256 << 20  # largest size of mapped points that are laid out in memory
 _CHUNK_BYTES = 256
 _LINE_BYTES = 64
-_BLOCK = 1024  # smallest number of points of a block; larger with many rare features of few points
+BLOCK = 1024  # smallest number of points of a block; larger with many rare features of few points
 _LARGEST_BLOCK = 65536  # largest number of points of a block, as positions are 16-bit numbers
 _STRIP = 512  # rows of distances computed at a time
 _PIECE = 8192  # points laid out at a time
+_FEATURES = 96  # largest number of features whose lines of a panel (24 kB) many rows read in turn
 _FEW = 4  # number of rows up to which the rare features of picked columns are read point by point
 _SOME = 8  # if at most one column in so many differs from the last request, only these are gathered
 _GROWTH = 1.25  # capacity of gathered columns, as a multiple of their number
@@ -63,61 +65,35 @@ def choose_backend(kernel: Kernel, x: Any, dtype: np.dtype[Any]) -> KernelBacken
         return GeneralBackend(kernel, x, dtype)
     if is_mapped(x) and x.size * dtype.itemsize > _LOADED_BYTES:
         return MappedBackend(kernel, x, dtype)
-    return ScanBackend.of(kernel, x, dtype)
+    return ScanBackend(kernel, x, dtype)
 
 
 class ScanBackend(KernelBackend):
-    """Kernel values by the column scan; made by :meth:`of`.
+    """Kernel values by the column scan.
 
+    Parameters
+    ----------
+    centre : (d,) what to subtract from dense points, all of whose features are listed then; chosen here if None
+
+    Attributes
+    ----------
     points : (panels, depth, sq) as compiled.scan() takes them
     rare : (row_ptr, row_feature, row_value), the rare features point by point
     rare_features : number of rare features
     index : (n,) which of the points in ``rare`` these are; None if all, in order
     listed : rows list all features, zero or not: then a few rows read each line of a panel together
     features : (place, centre), as in a Layout
+    form : (mode of the scan, gamma, coef0, degree)
     """
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        n: int,
-        points: tuple[Any, ...],
-        rare: tuple[Block, ...],
-        rare_features: int,
-        index: Block | None = None,
-        *,
-        differences: bool,
-        listed: bool,
-        features: tuple[Block, Block],
-    ) -> None:
-        self.kernel, self.n, self.points, self.rare, self.rare_features = kernel, n, points, rare, rare_features
-        self.index: Any = index
-        self.settings: dict[str, Any] = {"differences": differences, "listed": listed, "features": features}
-        self.differences, self.listed, self.features = differences, listed, features
-        self.dtype, self.grain = np.dtype(points[0].dtype), _BLOCK
-        if index is None:
-            while (
-                rare_features and self.grain < _LARGEST_BLOCK and -(-n // self.grain) * rare_features > 2 * len(rare[2])
-            ):
-                self.grain *= 2
-        form: Any = kernel.form
-        self._gamma = self.dtype.type(form.gamma if isinstance(form, Exponential) else 1.0)
-        self._mode = PRODUCTS
-        if isinstance(form, Exponential):
-            self._mode = RBF_OF_DIFFERENCES if differences else RBF_OF_PRODUCTS
-        self._no_columns = self.grain, np.zeros((0, 1), dtype=np.int64), np.empty(0, dtype=np.uint16), rare[2][:0]
-        self._by_feature: tuple[Any, ...] | None = None if rare_features else self._no_columns
-        self._recent: dict[int, ScanBackend] = {}  # the columns of each thread's last request
-
-    @classmethod
-    def of(cls, kernel: Kernel, x: Any, dtype: np.dtype[Any], centre: Block | None = None) -> ScanBackend:
-        """Lay the points out; ``centre``, (d,) : what to subtract from dense ones, all of whose features are listed then."""
-        from harness.kernels import compiled
+    def __init__(self, kernel: Kernel, x: Any, dtype: np.dtype[Any], centre: Block | None = None) -> None:
+        from harness.kernels.compiled import lay_out
 
         (n, d), form = x.shape, kernel.form
+        self.kernel, self.dtype, self.n = kernel, np.dtype(dtype), n
         dense, share = isinstance(x, np.ndarray), _share_of_non_zeros(x)
-        differences = sums_differences(kernel, x)
-        listed, full = differences or centre is not None, dense and bool(share.sum() > _LISTED * d)
+        self.differences = sums_differences(kernel, x)
+        listed, full = self.differences or centre is not None, dense and bool(share.sum() > _LISTED * d)
         if dense and not (listed or full) and share.sum() < _DENSE * d:
             import scipy.sparse
 
@@ -125,52 +101,57 @@ class ScanBackend(KernelBackend):
         if centre is None:  # the same one on every machine, whatever its registers
             centred = (listed or full) and isinstance(form, OfProducts) and form.centred
             centre = centre_of(x, dtype) if centred else np.zeros(d)
-        listed = listed or bool(centre.any()) or (full and _reads_lines_together())
+        self.listed = listed or bool(centre.any()) or (full and _reads_lines_together())
         is_rare = np.zeros(d, dtype=bool) if dense else share < _DENSE
         depth, chunk = int((~is_rare).sum()), _CHUNK_BYTES // dtype.itemsize
         panels = aligned_zeros((-(-n // chunk), depth, chunk), dtype)
+        self.points: tuple[Any, ...] = panels.reshape(-1), depth, np.zeros(len(panels) * chunk, dtype)
+        self.rare, self.rare_features = _rare_rows(x, is_rare, dtype), d - depth
         picked = x if not is_rare.any() else x[:, ~is_rare]
         for start in range(0, n, _PIECE):
             rows = picked[start : start + _PIECE]
-            compiled.fill_panels(np.asarray(rows) if dense else rows.toarray(), centre[~is_rare], start, panels)
-        rare = _rare_rows(x, is_rare, dtype)
-        sq = compiled.squared_norms(panels.reshape(-1), depth, rare[0], rare[2], n)
+            rows = np.asarray(rows if dense else rows.toarray()).view()
+            rows.flags.writeable = False  # as data of a set are, for which the loop is compiled
+            lay_out(rows, centre[~is_rare], start, self.points, self.rare)
         place = np.where(is_rare, ~(np.cumsum(is_rare) - 1), np.cumsum(~is_rare) - 1).astype(np.int32)
-        settings: Any = {"differences": differences, "listed": listed}
-        settings["features"] = place, centre[~is_rare].astype(dtype)
-        return cls(kernel, n, (panels.reshape(-1), depth, sq), rare, int(is_rare.sum()), **settings)
+        self.features = place, centre[~is_rare].astype(dtype)
+        self.form = _form_of(kernel, self.dtype, differences=self.differences)
+        self.grain = _block_for(n, self.rare_features, len(self.rare[2]))
+        self.index: Any = None
+        self._no_rare = BLOCK, 0, np.zeros(1, np.int64), np.empty(0, np.uint16), np.empty(0, dtype)
+        self._by_feature: tuple[Any, ...] | None = None
+        self._recent: dict[int, ScanBackend] = {}  # the columns of each thread's last request
 
-    @cached_property
-    def write_rows(self) -> Any:
-        from harness.kernels.loops import call_rows
-
-        return None if self.layout is None else partial(call_rows, tuple(self.layout))
-
-    @cached_property
+    @property
     def layout(self) -> Layout | None:
-        form: Any = self.kernel.form
-        power = (float(form.coef0), form.degree) if isinstance(form, Power) and form != Power() else (0.0, 0)
-        if not isinstance(form, (Exponential, Power)):
+        if not isinstance(self.kernel.form, (Exponential, Power)):
             return None
-        shape = self._mode, float(form.gamma), *power
-        return Layout(self.n, self.points, self.rare, *self.features, shape, self.listed, 0.0, np.zeros(1, np.int64))
+        mode, gamma, coef0, degree = self.form
+        form = mode, float(gamma), float(coef0), degree
+        return Layout(self.n, self.points, self.rare, *self.features, form, self.listed, 0.0, np.zeros(1, np.int64))
 
     def prepare_rows(self, rows: Block) -> Prepared:
-        """Return lists of the rows' features, see compiled.scan()."""
-        from harness.kernels import compiled
+        """Return (ends, offsets, values, sq, places, row_ptr, row_feature, row_value).
 
-        dense = compiled.dense_rows(*self.points, rows, self.listed)
-        rare = compiled.rare_rows(*self.rare, rows) if self.rare_features else (np.zeros_like(dense[0]), *self.rare[1:])
-        return (*dense, *rare)
+        The dense features of the rows are listed by compiled.dense_rows(); ``sq`` are their squared norms. The rare ones are
+        those of the points ``places`` of (row_ptr, row_feature, row_value).
+        """
+        from harness.kernels.compiled import dense_rows
+
+        panels, depth, sq = self.points
+        rows, count = np.array(rows), len(rows)  # a copy is contiguous, for which alone the loops are compiled
+        ends = np.empty((count, parts_of(depth) + 1), np.int64)
+        offsets, values = np.empty(count * depth, np.int32), np.empty(count * depth, self.dtype)
+        dense_rows(panels, depth, rows, self.listed, ends, offsets, values)
+        return ends, offsets, values, sq[rows], rows, *self.rare
 
     def slice_rows(self, prepared: Prepared, first: int, last: int) -> Prepared:
-        ptr, offsets, values, norms, rare_ptr, features, rare_values = prepared
-        ends = slice(first, last + 1)
-        return ptr[ends], offsets, values, norms[first:last], rare_ptr[ends], features, rare_values
+        ends, offsets, values, norms, places, *rare = prepared
+        return ends[first:last], offsets, values, norms[first:last], places[first:last], *rare
 
     def compute_tile(self, prepared: Prepared, columns: Columns, out: Block, slots: Block, position: int) -> None:
         if isinstance(columns, slice):
-            self._scan(prepared, columns.start, columns.stop, out, slots, position, self._mode)
+            self._scan(prepared, columns.start, columns.stop, out, slots, position, self.form)
         else:
             self._gathered(columns, len(columns)).compute_tile(prepared, slice(0, len(columns)), out, slots, position)
 
@@ -179,56 +160,72 @@ class ScanBackend(KernelBackend):
         out, sq = np.empty((self.n, self.n), self.dtype), self.points[2][: self.n]
         for first in range(0, self.n, _STRIP):
             rows = np.arange(first, min(first + _STRIP, self.n))
-            self._scan(self.prepare_rows(rows), 0, self.n, out, rows, 0, PRODUCTS)
+            self._scan(self.prepare_rows(rows), 0, self.n, out, rows, 0, (PRODUCTS, *self.form[1:]))
             out[rows] = np.maximum((sq[rows, None] - out[rows]) + (sq - out[rows]), 0.0)
         return out
 
     def _scan(
-        self, prepared: Prepared, start: int, stop: int, out: Block, slots: Block, position: int, mode: int
+        self, prepared: Prepared, start: int, stop: int, out: Block, slots: Block, position: int, form: Form
     ) -> None:
-        from harness.kernels import compiled
+        from harness.kernels.compiled import add_by_point, scan
 
+        flat, stride, columns = out.reshape(-1), out.shape[1], self._no_rare
         seeded = self.rare_features > 0 and self.index is not None and len(slots) <= _FEW
         if seeded:
-            some: Any = self.index
-            compiled.add_by_point(self.rare, self.rare_features, some[start:stop], prepared, out, slots, position)
-        columns = self._no_columns if seeded else self._rare_columns()
-        compiled.scan(self.points, columns, prepared, out, slots, position, start, stop, seeded, self._gamma, mode)
-        if mode == PRODUCTS and not isinstance(self.kernel.form, Exponential):
-            finish(self.kernel, out, slots, position, prepared[3], self.points[2][start:stop])
+            some, factors = self.index[start:stop], np.zeros(self.rare_features, self.dtype)
+            add_by_point(*self.rare, some, *prepared[4:], factors, flat, slots, stride, position)
+        elif self.rare_features:
+            columns = self.rare_columns()
+        tail = np.empty(_CHUNK_BYTES // self.dtype.itemsize, self.dtype)
+        scan(*self.points, *columns, *prepared, flat, slots, stride, position, start, stop, seeded, *form, tail)
+        if form[0] == PRODUCTS and not isinstance(self.kernel.form, (Exponential, Power)):
+            products = out[slots, position : position + stop - start]
+            of_products: Any = self.kernel
+            of_products.from_products(products, prepared[3], self.points[2][start:stop])
+            out[slots, position : position + stop - start] = products
 
-    def _rare_columns(self) -> tuple[Any, ...]:
-        """Return the rare features, feature by feature; where there are none, nothing is compiled for them."""
-        from harness.kernels import compiled
+    def rare_columns(self) -> tuple[Any, ...]:
+        """Return (block, count, block_ptr, rare_index, rare_value), the rare features by block of points and by feature.
 
+        The points of block b with feature f stand from block_ptr[b * count + f] on, each with its place within the block.
+        """
         if self._by_feature is None:
+            from harness.kernels.compiled import rare_columns
+
             index = np.arange(self.n) if self.index is None else self.index
-            self._by_feature = self.grain, *compiled.rare_columns(*self.rare, index, self.rare_features, self.grain)
+            ptr = self.rare[0]
+            size = int((ptr[index + 1] - ptr[index]).sum())
+            ends = np.zeros(-(-self.n // self.grain) * self.rare_features + 1, np.int64)
+            columns = self.grain, self.rare_features, ends, np.empty(size, np.uint16), np.empty(size, self.dtype)
+            rare_columns(*self.rare, index, *columns)
+            self._by_feature = columns
         return self._by_feature
 
-    def _gathered(self, index: Block, room: int, rare: Any = None) -> ScanBackend:
-        """Return the points ``index``, with memory for ``room``; ``rare`` : their rare features, if not part of these."""
-        from harness.kernels import compiled
+    def _gathered(self, index: Block, room: int) -> ScanBackend:
+        """Return the points ``index``, with memory for ``room``."""
+        from harness.kernels.compiled import gather
 
         panels, depth, sq = self.points
         chunk = _CHUNK_BYTES // self.dtype.itemsize
-        shape = -(-room // chunk), depth, chunk
-        picked = np.zeros(shape, self.dtype) if room < _BLOCK else aligned_zeros(shape, self.dtype)
-        norms = np.zeros(picked.shape[0] * chunk, dtype=self.dtype)
-        compiled.gather(panels, depth, sq, index, np.arange(len(index)), picked.reshape(-1), norms)
-        points = picked.reshape(-1), depth, norms
-        if rare is None:
-            return ScanBackend(self.kernel, len(index), points, self.rare, self.rare_features, index, **self.settings)
-        return ScanBackend(self.kernel, len(index), points, rare, self.rare_features, **self.settings)
+        places = -(-room // chunk) * chunk
+        size = places * depth
+        picked = np.empty(size, self.dtype) if room < BLOCK else aligned_zeros((size,), self.dtype)
+        norms = np.empty(places, self.dtype)
+        index = np.array(index)  # as in prepare_rows()
+        gather(panels, depth, sq, index, np.arange(len(index)), picked, norms)
+        gathered = object.__new__(ScanBackend)
+        vars(gathered).update(vars(self))
+        gathered.n, gathered.points, gathered.index, gathered.grain = len(index), (picked, depth, norms), index, BLOCK
+        gathered._by_feature, gathered._recent = None, {}
+        return gathered
 
     def _put(self, source: ScanBackend, index: Block, changed: Block) -> None:
         """Replace the points by the points ``index`` of ``source``, which differ at the positions ``changed``."""
-        from harness.kernels import compiled
+        from harness.kernels.compiled import gather
 
         panels, _, norms = self.points
-        compiled.gather(*source.points, index[changed], changed, panels, norms)
-        self.n, self.index = len(index), index.copy()
-        self._by_feature = None if self.rare_features else self._no_columns
+        gather(*source.points, index[changed], changed, panels, norms)
+        self.n, self.index, self._by_feature = len(index), index.copy(), None
 
     def columns(self, index: Block) -> ScanBackend:
         """Return the points ``index`` as columns; the next call from this thread overwrites them if few differ."""
@@ -242,7 +239,7 @@ class ScanBackend(KernelBackend):
                 if len(changed) or last.n != len(index):
                     last._put(self, index, changed)  # noqa: SLF001 - of the same class
                 return last
-        last = self._recent[thread] = self._gathered(index.copy(), int(_GROWTH * len(index)))
+        last = self._recent[thread] = self._gathered(index, int(_GROWTH * len(index)))
         return last
 
     def bytes_of(self, count: int) -> float:
@@ -250,10 +247,10 @@ class ScanBackend(KernelBackend):
         return float(count * (self.dtype.itemsize * (self.points[1] + 1) + rare))
 
     def take(self, index: Block) -> ScanBackend:
-        from harness.kernels import compiled
-
-        empty = np.zeros(len(index) + 1, np.int64), *self.rare[1:]
-        return self._gathered(index, len(index), compiled.rare_rows(*self.rare, index) if self.rare_features else empty)
+        taken = self._gathered(index, len(index))
+        taken.rare, taken.index = _chosen_rows(self.rare, index), None
+        taken.grain = _block_for(taken.n, self.rare_features, len(taken.rare[2]))
+        return taken
 
 
 class MappedBackend(KernelBackend):
@@ -267,7 +264,7 @@ class MappedBackend(KernelBackend):
         self.differences = self._sample.differences
 
     def _laid_out(self, which: Any) -> ScanBackend:
-        return ScanBackend.of(self.kernel, self._x[which], self.dtype, self._centre)
+        return ScanBackend(self.kernel, self._x[which], self.dtype, self._centre)
 
     def prepare_rows(self, rows: Block) -> Prepared:
         return self._laid_out(rows).prepare_rows(np.arange(len(rows)))
@@ -300,6 +297,39 @@ def _share_of_non_zeros(x: Any) -> Block:
     return np.asarray(np.count_nonzero(sample, axis=0) / max(1, len(sample)))
 
 
+def _form_of(kernel: Kernel, dtype: np.dtype[Any], *, differences: bool) -> Form:
+    """Return (mode of the scan, gamma, coef0, degree) of a kernel; products for kernels of another form."""
+    form, number = kernel.form, dtype.type
+    if isinstance(form, Exponential):
+        return RBF_OF_DIFFERENCES if differences else RBF_OF_PRODUCTS, number(form.gamma), number(0.0), 0
+    if isinstance(form, Power) and form != Power():
+        return POWER, number(form.gamma), number(form.coef0), form.degree
+    return PRODUCTS, number(1.0), number(0.0), 0
+
+
+def _block_for(n: int, rare_features: int, stored: int) -> int:
+    """Return the number of points of a block, larger where ``stored`` values of rare features are few for its table."""
+    block = BLOCK
+    while rare_features and block < _LARGEST_BLOCK and -(-n // block) * rare_features > 2 * stored:
+        block *= 2
+    return block
+
+
+def parts_of(depth: int) -> int:
+    """Return the number of equal parts in which the scan reads ``depth`` features."""
+    return max(1, -(-depth // _FEATURES))
+
+
+def _chosen_rows(rare: tuple[Block, ...], index: Block) -> tuple[Block, ...]:
+    """Return (row_ptr, row_feature, row_value) of the points ``index``."""
+    ptr, features, values = rare
+    begin = ptr[index]
+    ends = np.zeros(len(index) + 1, np.int64)
+    np.cumsum(ptr[index + 1] - begin, out=ends[1:])
+    entries = np.arange(ends[-1]) + np.repeat(begin - ends[:-1], np.diff(ends))
+    return ends, features[entries], values[entries]
+
+
 def _rare_rows(x: Any, is_rare: Block, dtype: np.dtype[Any]) -> tuple[Block, ...]:
     """Return (row_ptr, row_feature, row_value), the rare features of points, which are CSR if there are any."""
     if not is_rare.any():
@@ -314,19 +344,3 @@ def aligned_zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Block:
     memory = np.zeros(size * dtype.itemsize + _LINE_BYTES, dtype=np.uint8)
     begin = -memory.ctypes.data % _LINE_BYTES
     return memory[begin : begin + size * dtype.itemsize].view(dtype).reshape(shape)
-
-
-def finish(kernel: Any, out: Block, slots: Block, position: int, row_norms: Block, sq: Block) -> None:
-    """Turn the products in ``out[slots, position:]`` into kernel values.
-
-    row_norms, sq : (q,) and (m,), squared norms of the rows and of the columns
-    """
-    if not isinstance(kernel.form, Power):
-        products = out[slots, position : position + len(sq)]
-        kernel.from_products(products, row_norms, sq)
-        out[slots, position : position + len(sq)] = products
-    elif kernel.form != Power():
-        from harness.kernels import compiled
-
-        gamma, coef0 = out.dtype.type(kernel.form.gamma), out.dtype.type(kernel.form.coef0)
-        compiled.powers(out, slots, position, len(sq), gamma, coef0, kernel.form.degree)

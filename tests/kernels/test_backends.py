@@ -25,7 +25,7 @@ def scan_of(kind, x, dtype, *, sparse=False):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scan, "DIFFERENCES", 1000 if kind == "differences" else -1)
         patch.setattr(scan, "_DENSE", 0.5)
-        return ScanBackend.of(KINDS[kind], scipy.sparse.csr_array(x) if sparse else x, np.dtype(dtype))
+        return ScanBackend(KINDS[kind], scipy.sparse.csr_array(x) if sparse else x, np.dtype(dtype))
 
 
 def naive(kind, x, rows, columns):

@@ -75,6 +75,7 @@ FORMULAS = {
     "linear": (Linear(), lambda x, z: x @ z),
     "rbf": (RBF(gamma=0.3), lambda x, z: np.exp(-0.3 * np.sum((x - z) ** 2))),
     "poly": (Poly(degree=3, gamma=0.5, coef0=1.0), lambda x, z: (0.5 * (x @ z) + 1.0) ** 3),
+    "poly-6": (Poly(degree=6, gamma=0.5, coef0=0.5), lambda x, z: (0.5 * (x @ z) + 0.5) ** 6),
     "poly-1": (Poly(degree=1, gamma=2.0, coef0=0.0), lambda x, z: 2.0 * (x @ z)),
     "laplacian": (Laplacian(), lambda x, z: np.exp(-0.5 * np.abs(x - z).sum())),
     "width": (OfAForm(2.0, exponential=True), lambda x, z: np.exp(-2.0 * np.sum((x - z) ** 2))),
@@ -220,7 +221,7 @@ def test_many_tiles_and_pieces_equal_one(monkeypatch) -> None:
     monkeypatch.setattr("harness.kernels.engine.EXPAND_ROWS", 7)
     monkeypatch.setattr("harness.kernels.engine._EXPAND_PREPARED", 20)
     monkeypatch.setattr("harness.kernels.backend.ROWS_BYTES", 64)
-    monkeypatch.setattr("harness.kernels.scan._BLOCK", 64)
+    monkeypatch.setattr("harness.kernels.scan.BLOCK", 64)
     x, coef = points(90), np.arange(90) - 44.5
     for kernel, function in FORMULAS.values():
         exact = naive(function, x, x)

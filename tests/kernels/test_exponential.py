@@ -13,12 +13,12 @@ TYPES = [np.float32, np.float64]
 
 def computed(values: np.ndarray) -> np.ndarray:
     """Return e^values: the kernel of sums that are half of them and norms of 0, so that -|x - z|^2 is each value."""
-    backend = ScanBackend.of(RBF(gamma=1.0), np.zeros((len(values), 0)), values.dtype)
-    out, one = (0.5 * values)[None, :], values.dtype.type(1.0)
-    slots = np.zeros(1, dtype=np.intp)
-    rows, columns = backend.prepare_rows(slots), backend._rare_columns()
-    compiled.scan(backend.points, columns, rows, out, slots, 0, 0, len(values), True, one, RBF_OF_PRODUCTS)
-    return out[0]
+    backend = ScanBackend(RBF(gamma=1.0), np.zeros((len(values), 0)), values.dtype)
+    out, one, slots = 0.5 * values, values.dtype.type(1.0), np.zeros(1, dtype=np.intp)
+    rows, columns, form = backend.prepare_rows(slots), backend._no_rare, (RBF_OF_PRODUCTS, one, one, 0)
+    tail = np.zeros(256 // out.itemsize, out.dtype)
+    compiled.scan(*backend.points, *columns, *rows, out, slots, 0, 0, 0, len(values), True, *form, tail)
+    return out
 
 
 def ulps(values: np.ndarray, found: np.ndarray) -> np.ndarray:

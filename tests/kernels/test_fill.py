@@ -109,11 +109,3 @@ def test_what_does_not_fit_is_refused(arguments, match):
     with pytest.raises((ValueError, IndexError), match=match):
         oracle.fill(**{"rows": [3], "out": np.empty((1, N)), **arguments})
     assert oracle.counter.evaluations == 0
-
-
-def test_rows_prepared_for_one_request_are_those_of_the_next():
-    oracle, rows = oracle_of(), np.array([5, 6])
-    for changed in (5, 8):  # the same array with another row in it
-        rows[0] = changed
-        for columns in (None, np.array([3, 1, 4])):
-            np.testing.assert_array_equal(oracle.block(rows, columns), oracle_of().block(rows.copy(), columns))
