@@ -87,10 +87,11 @@ class ScanBackend(KernelBackend):
     """
 
     def __init__(self, kernel: Kernel, x: Any, dtype: np.dtype[Any], centre: Block | None = None) -> None:
-        from harness.kernels.compiled import lay_out
+        from harness.kernels import compiled
 
         (n, d), form = x.shape, kernel.form
         self.kernel, self.dtype, self.n = kernel, np.dtype(dtype), n
+        self.loops: Any = compiled  # an import in each request takes as long as some values
         dense, share = isinstance(x, np.ndarray), _share_of_non_zeros(x)
         self.differences = sums_differences(kernel, x)
         listed, full = self.differences or centre is not None, dense and bool(share.sum() > _LISTED * d)
@@ -112,7 +113,7 @@ class ScanBackend(KernelBackend):
             rows = picked[start : start + _PIECE]
             rows = np.asarray(rows if dense else rows.toarray()).view()
             rows.flags.writeable = False  # as data of a set are, for which the loop is compiled
-            lay_out(rows, centre[~is_rare], start, self.points, self.rare)
+            compiled.lay_out(rows, centre[~is_rare], start, self.points, self.rare)
         place = np.where(is_rare, ~(np.cumsum(is_rare) - 1), np.cumsum(~is_rare) - 1).astype(np.int32)
         self.features = place, centre[~is_rare].astype(dtype)
         self.form = _form_of(kernel, self.dtype, differences=self.differences)
@@ -136,13 +137,11 @@ class ScanBackend(KernelBackend):
         The dense features of the rows are listed by compiled.dense_rows(); ``sq`` are their squared norms. The rare ones are
         those of the points ``places`` of (row_ptr, row_feature, row_value).
         """
-        from harness.kernels.compiled import dense_rows
-
         panels, depth, sq = self.points
         rows, count = np.array(rows), len(rows)  # a copy is contiguous, for which alone the loops are compiled
         ends = np.empty((count, parts_of(depth) + 1), np.int64)
         offsets, values = np.empty(count * depth, np.int32), np.empty(count * depth, self.dtype)
-        dense_rows(panels, depth, rows, self.listed, ends, offsets, values)
+        self.loops.dense_rows(panels, depth, rows, self.listed, ends, offsets, values)
         return ends, offsets, values, sq[rows], rows, *self.rare
 
     def slice_rows(self, prepared: Prepared, first: int, last: int) -> Prepared:
@@ -167,17 +166,15 @@ class ScanBackend(KernelBackend):
     def _scan(
         self, prepared: Prepared, start: int, stop: int, out: Block, slots: Block, position: int, form: Form
     ) -> None:
-        from harness.kernels.compiled import add_by_point, scan
-
         flat, stride, columns = out.reshape(-1), out.shape[1], self._no_rare
         seeded = self.rare_features > 0 and self.index is not None and len(slots) <= _FEW
         if seeded:
             some, factors = self.index[start:stop], np.zeros(self.rare_features, self.dtype)
-            add_by_point(*self.rare, some, *prepared[4:], factors, flat, slots, stride, position)
+            self.loops.add_by_point(*self.rare, some, *prepared[4:], factors, flat, slots, stride, position)
         elif self.rare_features:
             columns = self.rare_columns()
         tail = np.empty(_CHUNK_BYTES // self.dtype.itemsize, self.dtype)
-        scan(*self.points, *columns, *prepared, flat, slots, stride, position, start, stop, seeded, *form, tail)
+        self.loops.scan(*self.points, *columns, *prepared, flat, slots, stride, position, start, stop, seeded, *form, tail)
         if form[0] == PRODUCTS and not isinstance(self.kernel.form, (Exponential, Power)):
             products = out[slots, position : position + stop - start]
             of_products: Any = self.kernel
@@ -190,21 +187,17 @@ class ScanBackend(KernelBackend):
         The points of block b with feature f stand from block_ptr[b * count + f] on, each with its place within the block.
         """
         if self._by_feature is None:
-            from harness.kernels.compiled import rare_columns
-
             index = np.arange(self.n) if self.index is None else self.index
             ptr = self.rare[0]
             size = int((ptr[index + 1] - ptr[index]).sum())
             ends = np.zeros(-(-self.n // self.grain) * self.rare_features + 1, np.int64)
             columns = self.grain, self.rare_features, ends, np.empty(size, np.uint16), np.empty(size, self.dtype)
-            rare_columns(*self.rare, index, *columns)
+            self.loops.rare_columns(*self.rare, index, *columns)
             self._by_feature = columns
         return self._by_feature
 
     def _gathered(self, index: Block, room: int) -> ScanBackend:
         """Return the points ``index``, with memory for ``room``."""
-        from harness.kernels.compiled import gather
-
         panels, depth, sq = self.points
         chunk = _CHUNK_BYTES // self.dtype.itemsize
         places = -(-room // chunk) * chunk
@@ -212,7 +205,7 @@ class ScanBackend(KernelBackend):
         picked = np.empty(size, self.dtype) if room < BLOCK else aligned_zeros((size,), self.dtype)
         norms = np.empty(places, self.dtype)
         index = np.array(index)  # as in prepare_rows()
-        gather(panels, depth, sq, index, np.arange(len(index)), picked, norms)
+        self.loops.gather(panels, depth, sq, index, np.arange(len(index)), picked, norms)
         gathered = object.__new__(ScanBackend)
         vars(gathered).update(vars(self))
         gathered.n, gathered.points, gathered.index, gathered.grain = len(index), (picked, depth, norms), index, BLOCK
@@ -221,10 +214,8 @@ class ScanBackend(KernelBackend):
 
     def _put(self, source: ScanBackend, index: Block, changed: Block) -> None:
         """Replace the points by the points ``index`` of ``source``, which differ at the positions ``changed``."""
-        from harness.kernels.compiled import gather
-
         panels, _, norms = self.points
-        gather(*source.points, index[changed], changed, panels, norms)
+        self.loops.gather(*source.points, index[changed], changed, panels, norms)
         self.n, self.index, self._by_feature = len(index), index.copy(), None
 
     def columns(self, index: Block) -> ScanBackend:
