@@ -80,8 +80,8 @@ class Descent:
 
         def row_of(point: int) -> Vector:
             signed = self.source.combination(place[[point]], np.ones(1), keep=True)
-            row: Vector = (self._signs * signed)[place]
-            return self.shape.sign[point] * row
+            row: Vector = self.shape.sign[point] * (self._signs * signed)[place]
+            return row
 
         if start is None:
             vertices = self.shape.start(row_of)

@@ -83,12 +83,11 @@ def _move_scores(state: State, pairs: bool | None) -> None:
                         _add_two(at, state.scale[h], state.rows, i, a_h, j, b_h, start)
                     for k in range(len(part)):
                         part[k] = state.parts[0, start + k] + state.parts[1, start + k]
-            if pairs is not None:
-                if len(state.closed) > 0:
-                    bounded = state.scratch[: len(part)]
-                    for k in range(len(part)):
-                        bounded[k] = part[k] + state.closed[start + k]
-                    part = bounded
+            if len(state.closed) > 0:
+                bounded = state.scratch[: len(part)]
+                for k in range(len(part)):
+                    bounded[k] = part[k] + state.closed[start + k]
+                part = bounded
             smallest = _least(part)
             if smallest < lowest:
                 lowest, near = smallest, start + seek(part, smallest)

@@ -144,7 +144,8 @@ def measure(state: State, rule: int, epsilon: float, floor: float) -> int:
             between += max(0.0, far - near)
     if capped:
         toward, apart = norm - between, norm
-    return judge(state.figures, state.counts, rule, toward, apart, state.size.sum(), epsilon, floor)
+    reason: int = judge(state.figures, state.counts, rule, toward, apart, state.size.sum(), epsilon, floor)
+    return reason
 
 
 @compiled

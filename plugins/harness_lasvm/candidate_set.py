@@ -15,7 +15,7 @@ import numpy as np
 
 from harness import CSVC, CSVCNoBias, Iterate
 from harness.support.arrays import Array
-from harness_lasvm.compiled.members import catch_up
+from harness_lasvm.compiled.members import admit, catch_up
 from harness_lasvm.compiled.state import EXAMPLE, NEED_ROW, NOW, ROW, SLOT, STACKS, Candidates, Members
 
 GROWTH = 1.6  # factor by which rows, and the room for kernel values of candidates, become longer; 1.25 takes 3 % longer
@@ -205,35 +205,11 @@ class CandidateSet:
         """Let ``examples``, none of them members, into S."""
         step = self.together(self.block)
         for start in range(0, len(examples), step):
-            part = slice(start, start + step)
-            self._admit(_writable(examples[part]), alphas[part], grads[part])
+            part = _writable(examples[start : start + step])
+            self.make_room(len(part))
+            work = self.offered(part, np.arange(len(part)), self.values(part), self.between(part))
+            admit(self.members, work, alphas[start : start + step], grads[start : start + step])
         self._scan()
-
-    def _admit(self, entering: Array, alphas: Array, grads: Array) -> None:
-        self.make_room(len(entering))
-        x, now = self.members, self.now
-        values, among = self.values(entering), self.kernel.block(entering, entering)
-        holes, top, clock = int(now["holes"]), int(now["top"]), int(now["clock"])
-        reused = min(holes, len(entering))
-        fresh = np.arange(top, top + len(entering) - reused)
-        slots = np.concatenate([x.stacks["hole"][holes - reused : holes][::-1], fresh])
-        now["holes"], now["top"] = holes - reused, top + len(fresh)
-        example = x.examples[entering]
-        x.examples["slot"][entering] = slots
-        x.alpha[slots], x.grad[slots], x.diagonal[slots] = alphas, grads, example["diagonal"]
-        x.rise[slots] = np.where(alphas < example["upper"], 0.0, -np.inf)
-        x.fall[slots] = np.where(alphas > example["lower"], 0.0, np.inf)
-        x.slots["member"][slots], x.slots["row"][slots], x.slots["listed"][slots] = entering, -1, alphas == 0.0
-        x.slots["lower"][slots], x.slots["upper"][slots] = example["lower"], example["upper"]
-        idle = slots[alphas == 0.0]
-        x.stacks["zero"][now["zeros"] : now["zeros"] + len(idle)] = idle
-        now["zeros"] += len(idle)
-        x.log[clock : clock + len(slots)] = slots
-        now["clock"] = clock + len(slots)
-        last = slice(max(0, len(slots) - int(now["rows"]) + 1), None)  # one row is spare
-        rows, every = self._take_rows(slots[last]), self._every_row()
-        every[rows, :top] = values[last]
-        every[rows[:, None], slots] = among[last]
 
     def remove(self, slots: Array) -> None:
         """Remove the members in ``slots``, whose alpha is 0, from S."""

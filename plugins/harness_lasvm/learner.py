@@ -12,7 +12,7 @@ from harness.support.arrays import Array, Vector
 from harness_lasvm.candidate_set import CandidateSet
 from harness_lasvm.compiled.cached_scores import NEED_POINT, Cached, learn, update
 from harness_lasvm.compiled.members import add_scores
-from harness_lasvm.compiled.state import DONE, Candidates
+from harness_lasvm.compiled.state import DONE
 from harness_lasvm.finishing import finish
 from harness_lasvm.online import Online
 from harness_lasvm.options import LASVMOptions
@@ -26,8 +26,7 @@ _RECENT = 64  # examples over which the fraction that enters S is averaged
 class LASVMLearner(Learner):
     """PROCESS and REPROCESS, once each, for every example to learn; the first ones bring the seeds.
 
-    Learning a problem in one call takes the steps of the solver's first epoch over the same order. The kernel values
-    that :meth:`scores` computed last serve the PROCESS of those that are learned next.
+    Learning a problem in one call takes the steps of the solver's first epoch over the same order.
 
     While it has learned one class only, its model is w = 0 with that label as intercept, and its margin is infinite.
     """
@@ -36,7 +35,6 @@ class LASVMLearner(Learner):
         self._problem, self._options = problem, options
         self._expansion = CandidateSet(problem, cache_mb=options.cache_mb, block=options.block, dtype=options.dtype)
         self._online = Online(self._expansion, options, rng)
-        self._scored: tuple[Array, Array] | None = None  # examples, and their values against the slots of now
         self._cached: CachedScores | None = None
         self._entering = 1.0  # fraction of the last examples that entered S
         kernel = self._expansion.kernel
@@ -52,7 +50,6 @@ class LASVMLearner(Learner):
                 f"point {examples[unknown][0]} was to be learned and its label is not known; query it before, with problem.query."
             )
         self._resume()
-        scored, self._scored = self._scored, None
         expansion, online = self._expansion, self._online
         if self._cached is not None:
             passed = 0
@@ -71,7 +68,7 @@ class LASVMLearner(Learner):
         if not online.visited:
             online.seed(examples)
         filled = int(expansion.now["clock"])
-        online.learn(examples, self._with_values(examples, scored))
+        online.learn(examples)
         self._entering *= (1.0 - 1.0 / _RECENT) ** len(examples)
         self._entering += (int(expansion.now["clock"]) - filled) / _RECENT
 
@@ -84,7 +81,7 @@ class LASVMLearner(Learner):
         """
         examples = np.array(indices, dtype=np.int64).reshape(-1)
         self._resume()
-        expansion, self._scored = self._expansion, None
+        expansion = self._expansion
         scores, support = np.full(len(examples), expansion.intercept), expansion.support()
         if keep is False or (keep is None and expansion.size >= self._most_members):
             self._cached = None
@@ -99,14 +96,11 @@ class LASVMLearner(Learner):
             if 2 * len(examples) > expansion.n:
                 return scores + expansion.kernel.expand(coef)[examples]
             return scores + expansion.kernel.expand(coef, examples)
-        expansion.make_room(len(examples))  # for those that are learned: later it would move the slots
         values = expansion.values(examples)
         add_scores(values, expansion.members.alpha[: values.shape[1]], scores)
-        self._scored = examples, values
         return scores
 
     def finish(self) -> None:
-        self._scored = None
         for _ in finish(self._expansion, self._options):
             pass
         if self._cached is not None:
@@ -152,23 +146,6 @@ class LASVMLearner(Learner):
     def _current(self) -> Cached | None:
         """Return the arrays of the cached scores if these belong to the model of now."""
         return self._cached.arrays if self._cached is not None and not self._cached.arrays.sizes[1] else None
-
-    def _with_values(self, examples: Array, scored: tuple[Array, Array] | None) -> Candidates | None:
-        """Return the examples with the kernel values of their scores; None if there are none.
-
-        scored : examples whose scores were computed last, and their values
-        """
-        expansion = self._expansion
-        has_members = (expansion.members.examples["slot"][examples] >= 0).any()
-        if scored is None or not len(examples) or has_members or len(set(examples.tolist())) < len(examples):
-            return None
-        equal = scored[0] == examples[:, None]
-        if not equal.any(axis=1).all():
-            return None
-        among = np.zeros((1, 1), dtype=expansion.kernel.dtype)  # one candidate has no others
-        if len(examples) > 1:
-            among = expansion.between(examples)
-        return expansion.offered(examples, np.arange(len(examples)), scored[1][equal.argmax(axis=1)], among)
 
 
 class CachedScores:

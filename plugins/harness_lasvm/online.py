@@ -57,16 +57,11 @@ class Online:
             scores = expansion.kernel.expand(coef, seeds) if coef.any() else np.zeros(len(seeds))
             expansion.admit(seeds, np.zeros(len(seeds)), expansion.targets[seeds] - scores)
 
-    def learn(self, examples: Array, work: Candidates | None = None) -> None:
-        """Visit ``examples`` without a pause; ``work``, if it is given, has their kernel values."""
-        if work is None:
-            for _ in self.visit(examples):
-                pass
-            self.stopped_by = ""  # the next visit may go on
-            return
-        for _ in self._run(work):
+    def learn(self, examples: Array) -> None:
+        """Visit ``examples`` without a pause."""
+        for _ in self.visit(examples):
             pass
-        self.visited += len(examples)
+        self.stopped_by = ""  # the next visit may go on
 
     def visit(self, examples: Array) -> Iterator[None]:
         """PROCESS each of ``examples`` at most once, with its REPROCESS, unless something stops it; pause now and then."""
