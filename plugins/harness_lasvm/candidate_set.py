@@ -72,8 +72,6 @@ class CandidateSet:
         self.cache_mb: float = problem.kernel.cache_mb if cache_mb is None else cache_mb
         self.rows_recomputed = 0
         self.aside: list[Aside] = []
-        self._standing: Array = np.empty(0, dtype=np.int64)  # the point of S at each slot, in a hole any
-        self._pointed = -1  # length of the log when they were last renewed; -1: the slots have moved since
         # for the values requested last: fresh pages cost as much as these
         self._memory: Array = np.empty(0, dtype=dtype)
         widest = _aligned(n)
@@ -270,7 +268,6 @@ class CandidateSet:
         now["width"], now["rows"], now["free_rows"] = width, n_rows, free
         now["spare"] = count
         self._scan()
-        self._pointed = -1
 
     def _scan(self) -> None:
         """Renew the extremes of the gradients."""
@@ -279,10 +276,6 @@ class CandidateSet:
         now["g_max"], now["i_max"] = greatest(x.grad[top] + x.rise[top])
         least, now["i_min"] = greatest(-x.grad[top] - x.fall[top])
         now["g_min"] = -least
-
-    def keep(self, slots: Array) -> None:
-        """Keep the members in ``slots`` (ascending) only, in rows as short as can be."""
-        self._relayout(slots, _aligned(max(len(slots), 1)))
 
     def make_room(self, entering: int) -> None:
         """Let ``entering`` members find slots, columns and places in the log."""
@@ -304,24 +297,28 @@ class CandidateSet:
     # -- kernel values ------------------------------------------------------------------------------
 
     def between(self, examples: Array) -> Array:
-        """Return K(examples, examples), writable: for a read-only array the loops would be compiled once more."""
+        """Return K(examples, examples), of one example anything: it has no others.
+
+        Writable, as for a read-only array the loops would be compiled once more.
+        """
         among = np.empty((len(examples), len(examples)), dtype=self.kernel.dtype)
-        self.kernel.fill(examples, among, columns=examples)
+        if len(examples) > 1:
+            self.kernel.fill(examples, among, columns=examples)
         return among
 
-    def _point(self) -> None:
-        """Let the kernel's columns be those of slots 0 .. top - 1; a hole's may be any."""
-        self._standing = np.maximum(self.members.slots["member"][: self.now["top"]], 0)
-        self._pointed = int(self.now["clock"])
+    def _columns(self) -> Array:
+        """Return the points at slots 0 .. top - 1, in a hole any."""
+        columns: Array = np.maximum(self.members.slots["member"][: self.now["top"]], 0)
+        return columns
 
     def values(self, examples: Array) -> Array:
         """Return K(examples, slots 0 .. top - 1); the next call overwrites it."""
-        self._point()
-        shape = (len(examples), len(self._standing))
+        columns = self._columns()
+        shape = (len(examples), len(columns))
         if len(self._memory) < shape[0] * shape[1]:
             self._memory = np.empty(int(GROWTH * shape[0] * shape[1]), dtype=self._memory.dtype)
         values = self._memory[: shape[0] * shape[1]].reshape(shape)
-        self.kernel.fill(examples, values, columns=self._standing)
+        self.kernel.fill(examples, values, columns=columns)
         return values
 
     def _every_row(self) -> Array:
@@ -351,9 +348,7 @@ class CandidateSet:
     def _compute_rows(self, together: int) -> None:
         """Compute the row that the loops need, with up to ``together`` - 1 others: those of the members that violate most."""
         x, now, slot = self.members, self.now, int(self.now["needed"])
-        if self._pointed != now["clock"]:
-            self._point()
-        top = slice(len(self._standing))
+        top = slice(int(now["top"]))
         violation = np.maximum(x.grad[top] + x.rise[top] - self.intercept, self.intercept - x.grad[top] - x.fall[top])
         violation[(x.slots["row"][top] >= 0) | (x.slots["member"][top] < 0)] = -np.inf
         violation[slot] = np.inf
@@ -363,7 +358,7 @@ class CandidateSet:
         places, every = self._take_rows(slots), self._every_row()
         self.rows_recomputed += count
         self.kernel.counter.miss(count, (self.size + 1) * every.shape[1] * every.itemsize)
-        self.kernel.fill(x.slots["member"][slots], every, places, self._standing)
+        self.kernel.fill(x.slots["member"][slots], every, places, self._columns())
         every[places, slots] = x.diagonal[slots]
 
     # -- members at a bound, left out of the search for a while ----------------------------------------
@@ -385,7 +380,8 @@ class CandidateSet:
         away = idle & (alpha != 0.0)
         if away.any():
             self.aside.append(Aside(slots["member"][away], alpha[away], grad[away], coef.copy()))
-        self.keep(live[~idle])
+        active = live[~idle]
+        self._relayout(active, _aligned(max(len(active), 1)))  # in rows as short as can be
 
     def unshrink(self, tau: float) -> None:
         """Renew the gradients of those set aside, some, and let those back in that the violating pairs of all S may need."""

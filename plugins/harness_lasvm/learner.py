@@ -26,7 +26,8 @@ _RECENT = 64  # examples over which the fraction that enters S is averaged
 class LASVMLearner(Learner):
     """PROCESS and REPROCESS, once each, for every example to learn; the first ones bring the seeds.
 
-    Learning a problem in one call takes the steps of the solver's first epoch over the same order.
+    Learning a problem in one call takes the steps of the solver's first epoch over the same order. The kernel values
+    that :meth:`scores` computed last serve the PROCESS of those that are learned next.
 
     While it has learned one class only, its model is w = 0 with that label as intercept, and its margin is infinite.
     """
@@ -35,6 +36,7 @@ class LASVMLearner(Learner):
         self._problem, self._options = problem, options
         self._expansion = CandidateSet(problem, cache_mb=options.cache_mb, block=options.block, dtype=options.dtype)
         self._online = Online(self._expansion, options, rng)
+        self._scored: tuple[Array, Array] | None = None  # examples, and their values against the slots of now
         self._cached: CachedScores | None = None
         self._entering = 1.0  # fraction of the last examples that entered S
         kernel = self._expansion.kernel
@@ -50,6 +52,7 @@ class LASVMLearner(Learner):
                 f"point {examples[unknown][0]} was to be learned and its label is not known; query it before, with problem.query."
             )
         self._resume()
+        scored, self._scored = self._scored, None
         expansion, online = self._expansion, self._online
         if self._cached is not None:
             passed = 0
@@ -68,7 +71,11 @@ class LASVMLearner(Learner):
         if not online.visited:
             online.seed(examples)
         filled = int(expansion.now["clock"])
-        online.learn(examples)
+        work = None
+        if scored is not None and len(examples) and (equal := scored[0] == examples[:, None]).any(axis=1).all():
+            values = scored[1][equal.argmax(axis=1)]
+            work = expansion.offered(examples, np.arange(len(examples)), values, expansion.between(examples))
+        online.learn(examples, work)
         self._entering *= (1.0 - 1.0 / _RECENT) ** len(examples)
         self._entering += (int(expansion.now["clock"]) - filled) / _RECENT
 
@@ -81,7 +88,7 @@ class LASVMLearner(Learner):
         """
         examples = np.array(indices, dtype=np.int64).reshape(-1)
         self._resume()
-        expansion = self._expansion
+        expansion, self._scored = self._expansion, None
         scores, support = np.full(len(examples), expansion.intercept), expansion.support()
         if keep is False or (keep is None and expansion.size >= self._most_members):
             self._cached = None
@@ -96,11 +103,14 @@ class LASVMLearner(Learner):
             if 2 * len(examples) > expansion.n:
                 return scores + expansion.kernel.expand(coef)[examples]
             return scores + expansion.kernel.expand(coef, examples)
+        expansion.make_room(len(examples))  # for those that are learned: later it would move the slots
         values = expansion.values(examples)
         add_scores(values, expansion.members.alpha[: values.shape[1]], scores)
+        self._scored = examples, values
         return scores
 
     def finish(self) -> None:
+        self._scored = None
         for _ in finish(self._expansion, self._options):
             pass
         if self._cached is not None:

@@ -57,9 +57,10 @@ class Online:
             scores = expansion.kernel.expand(coef, seeds) if coef.any() else np.zeros(len(seeds))
             expansion.admit(seeds, np.zeros(len(seeds)), expansion.targets[seeds] - scores)
 
-    def learn(self, examples: Array) -> None:
-        """Visit ``examples`` without a pause."""
-        for _ in self.visit(examples):
+    def learn(self, examples: Array, work: Candidates | None = None) -> None:
+        """Visit ``examples`` without a pause; ``work``, if it is given, has their kernel values."""
+        self.visited += 0 if work is None else len(examples)
+        for _ in self.visit(examples) if work is None else self._run(work):
             pass
         self.stopped_by = ""  # the next visit may go on
 
@@ -162,8 +163,7 @@ class Search:
         example = self.pool[[chosen]]
         self.left -= 1
         self.pool[chosen] = self.pool[self.left]
-        # one candidate has no others
-        return expansion.offered(example, np.zeros(1, dtype=np.int64), row, np.zeros((1, 1), dtype=row.dtype))
+        return expansion.offered(example, np.zeros(1, dtype=np.int64), row, expansion.between(example))
 
     def _measure(self, examples: Array, values: Array) -> Array:
         """Return y f by the gradient criterion, else |f|, of ``examples`` with their kernel values against the slots."""
