@@ -127,9 +127,10 @@ class Objects:
             for part in value:
                 yield from self._datasets(part)
         else:
-            what, also = (f"{name!r}: ", "") if name else ("", "a name, a path, a dict of what is in memory, ")
+            also = "" if name else "a name, a path, a dict of what is in memory, "
+            what = f"{name!r}: " * bool(name) + " ".join(f"{value!r:.80}".split())
             raise UsageError(
-                f"datasets: {what}{value!r:.80} is no data set; give {also}(X, y), (X, y, X_test, y_test), a frame, a Dataset or "
+                f"datasets: {what} is no data set; give {also}(X, y), (X, y, X_test, y_test), a frame, a Dataset or "
                 "what harness.data(...) returns."
             )
 

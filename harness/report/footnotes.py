@@ -60,7 +60,7 @@ def notes(groups: Sequence[Group]) -> list[str]:
           for row in rows if row.differing),
         *_duals(rows),
         *(f"gap ?: {row.name}: {why}" for row in rows for why in row.entries("undecidable")),
-        *(str(fault) for record in records for fault in record.get("faults") or ()),
+        *_faults(rows),
         *_undeclared(records),
         *(f"no core ratio: {each['reason'].rstrip('.')}." for row in rows for each in row.entries("core_set") if each.get("reason")),
         *_loose(groups),
@@ -124,6 +124,15 @@ def _small_cache(row: Row, group: Group) -> Iterable[str]:
         again = f"{row.name} on {short_name(group.dataset)}: {misses:,} kernel rows were computed again"
         cache = f"the row cache of {of_solver or worst.get('cache_mb') or 0.0:g} MB"
         yield f"{again}, as {cache} was too small; {remedy} holds them."
+
+
+def _faults(rows: Sequence[Row]) -> Iterable[str]:
+    """Yield what failed beside a run, and in which rows."""
+    names: dict[str, dict[str, None]] = {}
+    for row in rows:
+        for fault in (fault for record in row.records for fault in record.get("faults") or ()):
+            names.setdefault(str(fault), {})[row.name] = None
+    yield from (f"{', '.join(where)}: {fault}" for fault, where in names.items())
 
 
 def _undeclared(records: Sequence[Record]) -> Iterable[str]:

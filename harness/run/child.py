@@ -133,7 +133,7 @@ class ChildRun:
                 form = "dual_coef" if outcome.model is None else outcome.model.form
                 if form != solver.model_form:
                     faults.append(
-                        f"{solver.name} yields {form}, and its class has model_form = '{solver.model_form}'; write model_form = "
+                        f"it yields {form}, and its class has model_form = '{solver.model_form}'; write model_form = "
                         f"'{form}', by which the host knows whether it needs the dual of another run"
                     )
                 if outcome.info_cut:
@@ -347,7 +347,7 @@ def refusal(solver: Solver, problem: ProblemSummary, faults: list[str], plugin: 
     try:
         reason = solver.skip(problem)
     except Exception as error:
-        faults.append(f"{solver.name}'s skip() failed: {format_error(error, plugin)}; the run was carried out")
+        faults.append(f"skip() failed: {format_error(error, plugin)}; the run was carried out")
         return None
     if reason is None or (isinstance(reason, str) and reason):
         return reason

@@ -87,7 +87,7 @@ class DualBounds:
         facts: dict[str, Any] = {"suboptimality": valid[0], "best_dual": bound.value, "best_dual_of": bound.of}
         facts["trace"] = [{**point, "suboptimality": each} for point, each in zip(trace, valid[1:], strict=True)]
         if valid[0] is None and distances[0] is not None:
-            fault = f"{record.get('label')}: its primal value contradicts the certified dual value of {bound.of}; no subopt."
+            fault = f"the primal value contradicts the certified dual value of {bound.of}; no subopt."
             facts["faults"] = [*(record.get("faults") or ()), fault]
         compared = Record({**record, **facts})
         compared.cells = record.cells

@@ -157,7 +157,7 @@ class Worker:
             run.warm_up.state = State.FAILED
             self.folder.new()
             why = observed.failure[0] if observed.failure else exit_words(observed.exit_status)
-            observed = self._run_child(run, f"{spec.solver}: warm-up failed ({why}); measured without warm-up.")
+            observed = self._run_child(run, f"warm-up failed ({why}); measured without warm-up.")
         if not observed.is_sent:
             self._send_result(observed, run)
 

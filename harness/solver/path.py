@@ -215,10 +215,6 @@ class SolutionPath:
         """Return the indices of the points of the fold that a cell excludes; empty without folds."""
         return np.empty(0, dtype=np.int64) if cell.fold is None else np.flatnonzero(self._folds == cell.fold)
 
-    def same_kernel(self, one: GridPoint, other: GridPoint) -> bool:
-        """Return whether two cells have the same kernel parameters."""
-        return self._values(one, of_kernel=True) == self._values(other, of_kernel=True)
-
     def _cached(self, kind: str, key: Any, make: Callable[[], T]) -> T:
         """Return the cached object of a kind if its key is ``key``, else a new one, made after the old one is freed."""
         if kind not in self._latest or self._latest[kind][0] != key:

@@ -92,7 +92,8 @@ def worst(scores, side, sign, drops, draws, cuts, chosen):  # type: ignore[no-un
     for v in range(scores.shape[0]):
         count = _collect(scores[v], side, sign, largest, values, points)
         for g in range(drops.size):
-            work[:count] = values[:count]
+            for place in range(count):  # an assignment of slices compiles a sentence on their shapes for seconds
+                work[place] = values[place]
             cuts[v, g] = sign * _select(work, count, drops[g])
             if draws.shape[2] == 0:
                 continue

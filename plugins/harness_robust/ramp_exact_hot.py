@@ -187,11 +187,12 @@ def descend(Q: Any, price: Any, s: float, a: Any, z: Any, gap: float, steps: int
         if not objective < best - 1e-14 * abs(objective):
             break
         best = objective
-        best_a[:], best_z[:] = a, z
         for i in range(n):
+            best_a[i], best_z[i] = a[i], z[i]
             high[i] = price[i] if z[i] >= s else 0.0
         _start(Q, low, high, a, z)
         ascend(Q, knot, low, high, a, z, gap * objective, np.inf, steps)
         _start(Q, low, high, a, z)
-    a[:], z[:] = best_a, best_z
+    for i in range(n):
+        a[i], z[i] = best_a[i], best_z[i]
     return best

@@ -18,21 +18,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse
 from harness_active.pool_svc import PoolSVC
 
-from harness import DataError, Dataset, DataSource, Iterate, Problem, Solver, content_sha256, hookimpl, parameter
+from harness import DataError, Dataset, DataSource, Iterate, Problem, Solver, hookimpl, parameter
 from harness.datasets import cache
 from harness.datasets.catalogue import CATALOGUE
 from harness.datasets.raw_files import registry, verified
 from harness.datasets.splitting import rbf, rescaled
-from harness.registry.discovery import load_registry
 from harness.support.parameters import did_you_mean
-
-
-def _loaded(selection: str) -> Dataset:
-    return load_registry().select_datasets(selection)[0].load()
-
+from reports.kit.plugin_tools import all_rows, dataset, load
 
 # name here -> class; its first raw file is read as it stands, since the order of the rows decides what a seed draws
 _SOURCES = {cls.name.removesuffix("-raetsch"): cls for cls in CATALOGUE}
@@ -66,7 +60,7 @@ class ReutersCategory(DataSource):
 
     def load(self) -> Dataset:
         """Return (7770, 8315) and (3299, 8315), CSR."""
-        points, sha256 = _loaded("reuters"), registry()[_ARTICLES].sha256
+        points, sha256 = load("reuters"), registry()[_ARTICLES].sha256
         archive = verified(_ARTICLES, sha256, needed_by=self.name, fetched_as=_ARTICLES)
         key = {"points": points.sha256, "archive": sha256, "category": self.category}
         return cache.dataset(self.label, self.name, key, lambda: self._labelled(points, archive), {archive: sha256})
@@ -114,7 +108,7 @@ class AnchorDraw(DataSource):
     def load(self) -> Dataset:
         """Return 60 % of the points as the pool, 40 % for testing; gamma = 1 / d and C = 1, scikit-learn's ``auto``."""
         if self.of == "ringnorm":  # no file of it is there: as many points of the same distribution
-            drawn = _loaded("ringnorm[n=7400,n_test=0]")
+            drawn = load("ringnorm[n=7400,n_test=0]")
             x, y = drawn.x_train, drawn.y_train
         else:
             source = _SOURCES[self.of]()
@@ -125,8 +119,7 @@ class AnchorDraw(DataSource):
         pool, test = order[:size].copy(), order[size:]
         np.random.default_rng(self.seed).shuffle(pool)
         x_train, x_test = rescaled(x[pool], x[test], "standard")
-        parts = (x_train, y[pool], x_test, y[test])
-        return Dataset(self.label, *parts, content_sha256(*parts), defaults=rbf(gamma=1.0 / x.shape[1], c=1.0))
+        return dataset(self, x_train, y[pool], x_test, y[test], defaults=rbf(gamma=1.0 / x.shape[1], c=1.0))
 
 
 @dataclass(frozen=True)
@@ -140,14 +133,11 @@ class Redrawn(DataSource):
 
     def load(self) -> Dataset:
         """Return the points as they are, dense or sparse, in parts of the set's own sizes."""
-        whole = _loaded(self.of)
-        both = (whole.x_train, whole.x_test)
-        x: Any = np.concatenate(both) if isinstance(both[0], np.ndarray) else scipy.sparse.vstack(both, "csr")
-        y = np.concatenate([whole.y_train, whole.y_test])
+        whole = load(self.of)
+        x, y = all_rows(whole)
         order = np.random.default_rng(self.seed).permutation(len(y))
         train, test = order[: len(whole.y_train)], order[len(whole.y_train) :]
-        parts = (x[train], y[train], x[test], y[test])
-        return Dataset(self.label, *parts, content_sha256(*parts), defaults=whole.defaults)
+        return dataset(self, x[train], y[train], x[test], y[test], like=whole)
 
 
 @dataclass(frozen=True)
@@ -163,11 +153,10 @@ class AbaloneRings(DataSource):
 
     def load(self) -> Dataset:
         """Return the rows of abalone's own split, (3759, 9) and (418, 9)."""
-        plain, counted = (_loaded(f"abalone[split_seed={self.split_seed}{more}]") for more in ("", ",regression=True"))
+        plain, counted = (load(f"abalone[split_seed={self.split_seed}{more}]") for more in ("", ",regression=True"))
         rings = ((plain.x_train, counted.y_train), (plain.x_test, counted.y_test))
         train, test = (np.column_stack([x[:, :3] @ (1.0, 2.0, 3.0), x[:, 3:], count]) for x, count in rings)
-        parts = (train, plain.y_train, test, plain.y_test)
-        return Dataset(self.label, *parts, content_sha256(*parts), defaults=plain.defaults)
+        return dataset(self, train, plain.y_train, test, plain.y_test, like=plain)
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,13 @@ import pandas as pd
 from scipy import stats
 
 from harness import Status
-from reports.kit.estimates import Estimate, differences, exact, mean_of, ratios, share, within
+from reports.kit.estimates import Estimate, differences, exact, mean_of, means, ratios, share, within
 from reports.kit.page import beside
 from reports.kit.pictures import lines, plt
-from reports.kit.results import Results
+from reports.kit.results import QUANTITIES, Quantity, Results
 from reports.kit.rows import IDENTITY, grouped, pivoted
 from reports.kit.settings import FITTED, SETTINGS, Setting
-from reports.kit.study import Block, Claim, Study
+from reports.kit.study import Block, Study
 
 SMALL, SEARCH, RANDOM = "active-small-pool", "active-full-search", "random-sampling"
 AL, FULL, MARGIN = *(f"{each}[stop=support,stop_tolerance=0.01]" for each in (SMALL, SEARCH)), f"{SMALL}[stop=margin]"
@@ -118,16 +118,15 @@ def plan(quick: bool) -> list[Block]:
 # -- runs, what none says by itself, and learning curves ---------------------------------------------------
 
 # as published.csv calls them -> title, ours, factor, form; of the first six tables tell the deviation
-QUANTITIES = {
-    "g_means": ("g-means %", "metrics.g-means", 100.0, ".2f"), "auc": ("AUC %", "metrics.roc-auc", 100.0, ".2f"),
-    "prbep": ("PRBEP %", "metrics.prbep", 100.0, ".2f"), "sv_ratio": ("SV- / SV+", "sv_ratio", 1.0, ".2f"),
-    "data_efficiency": ("labels, %", "data_efficiency", 1.0, ".1f"), "error": ("error %", "error", 1.0, ".2f"),
-    "rank": ("rank", "rank", 1.0, ".0f"), "imbalance": ("imbalance", "imbalance", 1.0, ".1f"), "cpu": ("CPU s", "cpu", 1.0, ""),
-    "kernel_values": ("kernel values, M", "kernel_evaluations", 1e-6, ""), "features": ("features", "n_features", 1.0, ",.0f"),
-    "positives": ("positives", "info.positives", 1.0, ",.0f"), "negatives": ("negatives", "info.negatives", 1.0, ",.0f"),
-    "C": ("C", "C", 1.0, "g"), "gamma": ("gamma", "gamma", 1.0, "g"),
+# Quantities that tables show with the deviation of the runs.
+WITH_DEVIATION = ("g_means", "auc", "prbep", "sv_ratio", "data_efficiency", "error")
+PRINTED_AS = {
+    **QUANTITIES, "sv_ratio": Quantity("SV- / SV+", "sv_ratio", form=".2f"), "rank": Quantity("rank", "rank", form=".0f"),
+    "data_efficiency": Quantity("labels, %", "data_efficiency", form=".1f"), "cpu": Quantity("CPU s", "cpu"),
+    "imbalance": Quantity("imbalance", "imbalance", form=".1f"), "features": Quantity("features", "n_features", form=",.0f"),
+    "C": Quantity("C", "C", form="g"), "gamma": Quantity("gamma", "gamma", form="g"),
+    **{name: Quantity(name, f"info.{name}", form=",.0f") for name in ("positives", "negatives")},
 }  # fmt: skip
-PRINTED = {name: (column, factor, 0.0) for name, (_, column, factor, _) in QUANTITIES.items() if name != column}
 
 
 def named(solvers: pd.Series) -> pd.Series:
@@ -139,7 +138,7 @@ def own(results: Results, figure: str | Sequence[str] = (), **fixed: Any) -> pd.
     """Return runs with what is derived of them, solvers `named`; a quantity that none of them has is missing in all."""
     found = results.runs(figure, **fixed)
     counts = ("labels_used", "n_train", "support_vectors", "positive_support_vectors")
-    columns = dict.fromkeys([*found.columns, *counts, *(column for _, column, *_ in QUANTITIES.values())])
+    columns = dict.fromkeys([*found.columns, *counts, *(each.ours for each in PRINTED_AS.values())])
     found = found.reindex(columns=list(columns))
     return found.assign(selection=found["solver"], solver=named(found["solver"]), **DERIVED)
 
@@ -186,7 +185,7 @@ def curves(results: Results, figure: str | Sequence[str], quantity: str) -> pd.D
     Labels are spaced geometrically over the range that all runs of a solver have; between the points of a trace a curve goes
     straight over log labels.
     """
-    _, column, factor, _ = QUANTITIES[quantity]
+    column, factor = PRINTED_AS[quantity].ours, PRINTED_AS[quantity].factor
     counts = ["support_vectors", "positive_support_vectors"]
     points = results.course(["labels_used", *(counts if quantity == "sv_ratio" else [column])], figure)
     if quantity == "sv_ratio":
@@ -222,10 +221,9 @@ def table(
         runs, found = own(results, figure, **fixed), {}
         theirs = results.published.assign(solver=named(results.published["solver"]))
         for quantity, solvers in cells.items():
-            title_, *_ = how = QUANTITIES[quantity]
-            spread = quantity in list(QUANTITIES)[:6]
-            texts = beside(runs, theirs, ["solver", "set"], {quantity: how}, spread=spread)[title_]
-            found |= {f"{title_}, {NAMES[solver]}": texts.loc[solver] for solver in solvers if solver in texts}
+            how, spread = PRINTED_AS[quantity], quantity in WITH_DEVIATION
+            texts = beside(runs, theirs, ["solver", "set"], {quantity: how}, spread=spread)[how.title]
+            found |= {f"{how.title}, {NAMES[solver]}": texts.loc[solver] for solver in solvers if solver in texts}
         return pd.DataFrame(found).reindex(runs["set"].unique()).fillna("").rename_axis("set")
 
     make.__doc__ = title
@@ -345,12 +343,15 @@ def draw_aubc(results: Results) -> Any:
 # -- claims -----------------------------------------------------------------------------------------------
 
 
-def claims(results: Results) -> list[Claim]:
-    """Return what the papers claim."""
+def claims(results: Results) -> dict[str, list[Estimate]]:
+    """Return the estimates of each claim."""
     parts = ("table1", "figure2", "figure16", "figure7", "figure6")
     runs, search, sixteen, roc, adult = (own(results, part) for part in parts)
-    stopped, ours = grouped(runs[runs["solver"] == AL], "set", sort=False), breakeven(results.every)
+    ours = breakeven(results.every)
     data = grouped(runs[runs["solver"] == "batch"], "set")["imbalance"].first()
+    stopped = runs[runs["solver"] == AL].assign(
+        balance=lambda own: own["sv_ratio"] / own["set"].map(data).astype(float)
+    )
     gap, p = ours[AL] - ours[UNDER], p_value(ours[AL] - ours[UNDER])
     wins = share(f"the share of {len(ours)} sets is", int((ours[AL] >= ours.max(axis=1) - TIED).sum()), len(ours))
     support = curves(results, "figure9", "sv_ratio")
@@ -366,48 +367,27 @@ def claims(results: Results) -> list[Claim]:
     def points(frame: pd.DataFrame, first: str, second: str, metric: str) -> list[Estimate]:
         return differences(frame, first, second, f"metrics.{metric}", 100.0)
 
-    return [
-        Claim("The best of 59 random points serves as well as the best of all and is at least 4 times faster (Figure 2).",
-            "full search takes at least 4 times as long (the paper's), PRBEP of the small pool is at most a point less (ours)",
-            [*within(ratios(search, FULL, AL, "cpu"), least=4.0, aspect="CPU time, full search / small pool"),
-             *within(points(search, AL, FULL, "prbep"), least=-1.0, aspect="PRBEP, points")], "the paper's and ours"),
-        Claim("Stopped early, AL predicts as well as Batch, which has all labels, or better (Table 1).",
-            "g-means minus Batch's in points, paired by draw, at least -1", within(points(runs, AL, "batch", "g-means"), least=-1.0)),
-        Claim("A small part of the labels is enough (Table 1).", "percent of the labels, at most 50",
-            within((mean_of(str(name), one["data_efficiency"], ".1f") for name, one in stopped), most=50.0)),
-        Claim("The support vectors are much less imbalanced than the data (Table 1).",
-            "SV- / SV+ at the early stop over the negatives for each positive of the data, at most 0.5",
-            within((mean_of(str(name), one["sv_ratio"] / data[name], ".2f") for name, one in stopped), most=0.5)),
-        Claim("AL reaches the final SV- / SV+ with 2,000 of 7,770 labels (Figure 8).", "SV- / SV+ there over the final, at most 1.1",
-            within((mean_of(name, [one for key, one in settled if key == name], ".2f") for name in FIGURE8), most=1.1)),
-        Claim("AL takes less time than SMOTE (Table 3).", "CPU time of AL to its early stop over SMOTE's, in turns, at most 1",
-            within(ratios(runs, AL, "smote", "cpu"), most=1.0), "the paper's"),
-        Claim("AL computes fewer kernel values than SMOTE.", "kernel values to its early stop over SMOTE's at most 1",
-            within(ratios(runs, AL, "smote", "kernel_evaluations"), most=1.0)),
-        Claim("AL has the best PRBEP of five methods (Table 4).", f"none has {TIED} points more on 12 of 18 sets, or a larger share",
-            within([wins], least=12 / 18), "the paper's"),
-        Claim("AL has significantly more PRBEP than undersampling (section 6).", "Wilcoxon's signed ranks over sets: p at most 0.01",
-            [exact(f"p over {len(ours)} sets", p if gap.mean() > 0 else 1.0, ".4f").at_most(0.01)], "the paper's"),
-        Claim("As positives become fewer, AL has more g-means than random sampling with as many labels (Figure 5).",
-            "at the labels of AL's mean early stop, difference in points, paired by draw, above 0",
-            within(differences(waves, SMALL, RANDOM, "value"), least=0.0), "the paper's"),
-        Claim("Stopped early, AL has more PRBEP than random sampling with all labels (Figure 6).",
-            "difference in points, paired by draw, above 0", within(points(adult, AL, RANDOM, "prbep"), least=0.0), "the paper's"),
-        Claim("The ROC curve of AL is as good as that of all labels, and above that of as many random ones (Figure 7).",
-            "the area in points, at least that of all labels less 0.5 (ours), and above that of as many random ones (the paper's)",
-            [*within(points(roc, AL, RANDOM, "roc-auc"), least=-0.5, aspect="all labels"),
-             *within(points(roc, AL, FEWER, "roc-auc"), least=0.0, aspect="as many random ones")], "the paper's and ours"),
-        Claim("Uncertainty sampling has more AUBC than random sampling on all sets but Banana (Lu, Li, Lin 2023).",
-            "LASVM steps, full search minus random on the same draws: of the published sign",
-            [one.at_least(0.0) if sign[one.name, "uncertainty"] > sign[one.name, "uniform"] else one.at_most(0.0)
-             for one in differences(found, SEARCH, RANDOM, "aubc", form="+.4f")], "theirs"),
-        Claim("Their AUBC are got again, but on Ringnorm, whose points had to be drawn anew.",
-            "our mean is within a standard deviation of their trials", [one for name, _, one in near(results) if name != "Ringnorm"]),
-        Claim("A LASVM step and the best of 50 are 95 times faster than training anew, searching all (LASVM paper, Figure 16).",
-            "Reuters, 500 labels: at least 95 times, as 917 s over 9.6 s (the paper's); at most 0.5 points of error more (ours)",
-            [*within(ratios(sixteen[sixteen["set"] == "reuters"], anew, some, "cpu"), least=95.0, aspect="CPU time"),
-             *within(differences(sixteen, some, anew, "error"), most=0.5, aspect="error, points")], "the paper's and ours"),
-    ]  # fmt: skip
+    return {
+        "pool": within(ratios(search, FULL, AL, "cpu"), least=4.0, aspect="CPU time, full search / small pool")
+        + within(points(search, AL, FULL, "prbep"), least=-1.0, aspect="PRBEP, points"),
+        "batch": within(points(runs, AL, "batch", "g-means"), least=-1.0),
+        "labels": within(means(stopped, "data_efficiency", ".1f"), most=50.0),
+        "balance": within(means(stopped, "balance", ".2f"), most=0.5),
+        "settled": within((mean_of(name, [one for key, one in settled if key == name], ".2f") for name in FIGURE8), most=1.1),
+        "time": within(ratios(runs, AL, "smote", "cpu"), most=1.0),
+        "kernel": within(ratios(runs, AL, "smote", "kernel_evaluations"), most=1.0),
+        "best": within([wins], least=12 / 18),
+        "significant": [exact(f"p over {len(ours)} sets", p if gap.mean() > 0 else 1.0, ".4f").at_most(0.01)],
+        "random": within(differences(waves, SMALL, RANDOM, "value"), least=0.0),
+        "early": within(points(adult, AL, RANDOM, "prbep"), least=0.0),
+        "roc": within(points(roc, AL, RANDOM, "roc-auc"), least=-0.5, aspect="all labels")
+        + within(points(roc, AL, FEWER, "roc-auc"), least=0.0, aspect="as many random ones"),
+        "aubc": [one.at_least(0.0) if sign[one.name, "uncertainty"] > sign[one.name, "uniform"] else one.at_most(0.0)
+                 for one in differences(found, SEARCH, RANDOM, "aubc", form="+.4f")],
+        "again": [one for name, _, one in near(results) if name != "Ringnorm"],
+        "retrained": within(ratios(sixteen[sixteen["set"] == "reuters"], anew, some, "cpu"), least=95.0, aspect="CPU time")
+        + within(differences(sixteen, some, anew, "error"), most=0.5, aspect="error, points"),
+    }  # fmt: skip
 
 
 def numbers(results: Results) -> dict[str, Any]:
@@ -444,12 +424,12 @@ STUDY = Study(
         "stops": table("Both stopping rules: the number of support vectors is stable (AL), no point within the margin", "table1",
             dict.fromkeys(("g_means", "data_efficiency", "cpu"), (AL, MARGIN))),
         "table3": table("Table 3: PRBEP and CPU seconds", "table1", {"prbep": FIVE, "cpu": ("smote", AL)}),
-        "times": table("CPU seconds and kernel values, not all in turns", "table1", dict.fromkeys(("cpu", "kernel_values"), FIVE)),
+        "times": table("CPU seconds and kernel values, not all in turns", "table1", dict.fromkeys(("cpu", "kernel_values_M"), FIVE)),
         "table4": table("Table 4: ranks in PRBEP", "table1", {"rank": FIVE}),
         "rings": table("Abalone-7 as it is, and with the rings, which are the label, among its features", ["table1", "rings"],
             dict.fromkeys(("g_means", "auc", "prbep"), ("batch", "smote", AL)), set=["abalone-7", RINGS.name]),
         "figure2": table("Figure 2: full search and small pool (AL) to the early stop", "figure2",
-            dict.fromkeys(("cpu", "kernel_values", "prbep", "g_means", "data_efficiency"), (FULL, AL))),
+            dict.fromkeys(("cpu", "kernel_values_M", "prbep", "g_means", "data_efficiency"), (FULL, AL))),
         "figure5": table("Figures 5 (waveform, g-means) and 6 (adult, PRBEP): AL at its early stop, random sampling with all labels",
             ["figure5", "figure6"], {"g_means": (AL, RANDOM), "prbep": (AL, RANDOM), "data_efficiency": _AL}),
         "figure7": table("Figure 7: the area under the ROC curve", "figure7", {"auc": (AL, FEWER, RANDOM), "data_efficiency": _AL}),
@@ -469,5 +449,5 @@ STUDY = Study(
             yticks=(0.5, 1, 2, 5, 10), ylim=(0.25, 15)),
         "aubc": draw_aubc,
     },
-    claims=claims, numbers=numbers, plugins=["plugin.py"], printed=PRINTED, derived=derived,
+    estimates=claims, numbers=numbers, plugins=["plugin.py"], printed=PRINTED_AS, derived=derived,
 )  # fmt: skip

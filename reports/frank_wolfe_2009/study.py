@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from harness_fw import core_set_bound, iteration_bound
 
+from reports.frank_wolfe_2009.plugin import least_core_set
 from reports.kit.estimates import Estimate, exact, geometric, within
 from reports.kit.pictures import COLOURS, lines
 from reports.kit.results import Results
 from reports.kit.rows import grouped, pivoted
 from reports.kit.settings import SETTINGS
-from reports.kit.sources import least_core_set
-from reports.kit.study import Block, Claim, Study
+from reports.kit.study import Block, Study
 
 SOLVERS = ("fw", "gilbert", "fw-pairwise", "mdm", "nearest-point", "fw-fully-corrective", "cvm")
 """Each is of a paper; fw is Algorithm 1 of this one."""
@@ -94,20 +95,19 @@ def plan(quick: bool) -> list[Block]:
             solvers = (SOLVERS[0], SOLVERS[1], SOLVERS[5]) if quick else SOLVERS
             found.append({**own, "figure": "ladder", "plugins": [hulls.ladder(solver) for solver in solvers]})
         if hulls.margins and not quick:
-            sets = [
-                f"core-sets[oracle={solver},least=0.0001,per_decade=2,seconds={hulls.seconds:g}]"
-                for solver in CORE_SETS
-            ]
+            how = f"least=0.0001,per_decade=2,seconds={hulls.seconds:g}"
+            sets = [f"core-sets[oracle={solver},{how}]" for solver in CORE_SETS]
             found.append({**own, "figure": "margins", "plugins": sets})
         if hulls.margins:
             found.append({**own, "figure": "lemma", "plugins": [LEMMA]})
-        linear = hulls.kernel == "linear"
-        for solvers, limit in (
-            (((NEWTON, *LINEAR_PEERS), 200.0), (SOLVERS, 20.0)) if linear else (((*SOLVERS, SMO, BLOCK), 60.0),)
-        ):
-            if hulls.peers and not quick:
-                how = {"time_limit": limit, "target_gap": GAP, "seeds": list(range(hulls.peers))}
-                found.append({**own, "figure": "peers", "plugins": list(solvers), **how})
+        beside = (
+            {(NEWTON, *LINEAR_PEERS): 200.0, SOLVERS: 20.0}
+            if hulls.kernel == "linear"
+            else {(*SOLVERS, SMO, BLOCK): 60.0}
+        )
+        for solvers, limit in beside.items() if hulls.peers and not quick else ():
+            own |= {"time_limit": limit, "target_gap": GAP, "seeds": list(range(hulls.peers))}
+            found.append({**own, "figure": "peers", "plugins": list(solvers)})
     for n in () if quick else LARGE:
         own = {"figure": "large", "set": f"checkerboard, {n:,}", "datasets": [f"checkerboard[n={n},n_test=1000]"]}
         how = {"target_gap": 2e-3, "time_limit": 120.0, "formulation": "l2-svc"}
@@ -176,40 +176,36 @@ def linear_fits(found: pd.DataFrame) -> pd.Series:
     return pd.Series(rows, dtype=float)
 
 
+def _at(found: pd.DataFrame, epsilon: float) -> pd.DataFrame:
+    return found[np.isclose(found["epsilon"], epsilon, rtol=1e-6, atol=0.0)]
+
+
 def moderate(results: Results) -> pd.DataFrame:
     """What epsilon = 1e-3 takes: iterations, rows of the kernel matrix, core set, CPU seconds; empty: not within the time"""
-    found = levels(results)
-    found = found[np.isclose(found["epsilon"], 1e-3, rtol=1e-6, atol=0.0)].assign(
-        rows=lambda each: each["evaluations"] / each["n"]
-    )
+    found = _at(levels(results), 1e-3)
+    found = found.assign(rows=found["evaluations"] / found["n"])
     wide = pivoted(found, ["set"], "solver", ["iterations", "rows", "core_set", "cpu"], sort=False)
-    return (
-        wide.stack(0)
-        .rename_axis(["set", "what"])
-        .reindex(columns=[solver for solver in SOLVERS if solver in set(found["solver"])])
-    )
+    order = [solver for solver in SOLVERS if solver in set(found["solver"])]
+    return wide.stack(0).rename_axis(["set", "what"]).reindex(columns=order)
 
 
 def bounds(results: Results) -> pd.DataFrame:
     """Iterations and core set of fw beside Theorem 3.1 (29) and Theorem 3.3, and the lower bound of the worst case"""
-    found, known_ = levels(results), geometry(results)
-    found = found[(found["solver"] == "fw") & found["epsilon"].isin([0.1, 0.01, 0.001])].merge(
-        known_[["delta", "psi", "sigma, least", "sigma, most"]], on="set"
-    )
+    found = levels(results)
+    found = found[(found["solver"] == "fw") & found["epsilon"].isin([0.1, 0.01, 0.001])]
+    found = found.merge(geometry(results)[["delta", "psi", "sigma, least"]], on="set")
     arguments = found[["delta", "psi", "epsilon"]].to_numpy()
+    worst = "sigma / (2 epsilon) + 2"
+    found[worst] = found["sigma, least"] / (2.0 * found["epsilon"]) + 2.0
     found["Theorem 3.1"] = [iteration_bound(*row) for row in arguments]
     found["Theorem 3.3"] = [core_set_bound(*row) for row in arguments]
-    found["sigma / (2 epsilon) + 2"] = found["sigma, least"] / (2.0 * found["epsilon"]) + 2.0
-    return found[
-        ["set", "n", "epsilon", "iterations", "Theorem 3.1", "core_set", "sigma / (2 epsilon) + 2", "Theorem 3.3"]
-    ]
+    return found[["set", "n", "epsilon", "iterations", "Theorem 3.1", "core_set", worst, "Theorem 3.3"]]
 
 
 def lost(results: Results) -> pd.DataFrame:
     """Return of each core set its size and what it loses at most: 1 - margin(all) / margin(core set)."""
     found = levels(results, "margins").dropna(subset=["margin_low"])
-    low = results.course(["info.margin"], "margins")
-    low = low[low["point"] == 0].set_index("run")["info.margin"]
+    low = results.course(["info.margin"], "margins", point=0).set_index("run")["info.margin"]
     return found.assign(most=(1.0 - found["run"].map(low) / found["margin_high"]).clip(lower=0.0))
 
 
@@ -240,11 +236,8 @@ def lemma(results: Results) -> pd.DataFrame:
     runs = results.runs("lemma")
     names = {"info.steps": "iterations", "info.drops": "drops", "info.least": "gain / promise, least", "info.median": "median",
              "info.worst_drop": "drop, at most"}  # fmt: skip
-    return (
-        grouped(runs, "set", over=(), sort=False)[[name for name in names if name in runs]]
-        .first()
-        .rename(columns=names)
-    )
+    found = grouped(runs, "set", over=(), sort=False)[[name for name in names if name in runs]]
+    return found.first().rename(columns=names)
 
 
 def gap_runs(results: Results) -> pd.DataFrame:
@@ -264,11 +257,8 @@ def peers(results: Results) -> pd.DataFrame:
     core = runs[runs["solver"].isin(["fw-fully-corrective", NEWTON])].groupby("set")
     share = (core["support_vectors"].min() / core["n_train"].first()).rename("core set / n")
     order = [name for name in (*SOLVERS, NEWTON, SMO, BLOCK, "LinearSVC") if name in cpu]
-    return (
-        pd.concat([share.map("{:.0%}".format), cpu[order]], axis="columns")
-        .reindex([name for name in PROBLEMS if name in cpu.index])
-        .rename_axis("set")
-    )
+    found = pd.concat([share.map("{:.0%}".format), cpu[order]], axis="columns")
+    return found.reindex([name for name in PROBLEMS if name in cpu.index]).rename_axis("set")
 
 
 def large(results: Results) -> pd.DataFrame:
@@ -280,7 +270,8 @@ def large(results: Results) -> pd.DataFrame:
     return runs[list(names)].rename(columns=names)
 
 
-def _against(results: Results, quantity: str, title: str) -> Any:
+def over_epsilon(results: Results, quantity: str, title: str) -> Any:
+    """Draw a quantity over 1 / epsilon."""
     found = levels(results)
     found = found.assign(inverse=1.0 / found["epsilon"])
     found = found[found.groupby(["set", "solver"])["inverse"].transform("nunique") > 2]
@@ -288,16 +279,8 @@ def _against(results: Results, quantity: str, title: str) -> Any:
     return lines(found, "inverse", quantity, colours=COLOUR, **how)
 
 
-def iterations(results: Results) -> Any:
-    return _against(results, "iterations", "iterations")
-
-
-def core_set(results: Results) -> Any:
-    return _against(results, "core_set", "points in the core set")
-
-
-def claims(results: Results) -> list[Claim]:
-    """Return the paper's claims: rates, core sets, bounds, and competitiveness."""
+def claims(results: Results) -> dict[str, list[Estimate]]:
+    """Return the estimates of each claim: rates, core sets, bounds, and competitiveness."""
     factors = last_factors(results)
     found, out = levels(results), lost(results)
     rated = {name for name, hulls in PROBLEMS.items() if hulls.rates}
@@ -308,50 +291,26 @@ def claims(results: Results) -> list[Claim]:
                   for (name, solver), value in values.items() if name in rated and solver in solvers]  # fmt: skip
         return within(chosen, **criterion)
 
-    moderate_ = found[
-        (found["solver"] == "fw")
-        & np.isclose(found["epsilon"], 1e-3, rtol=1e-6, atol=0.0)
-        & (found["set"] != "simplices")
-    ]
-    share = [exact(row["set"], row["core_set"] / row["n"]).at_most(SPARSE) for _, row in moderate_.iterrows()]
+    core = _at(found, 1e-3).query("solver == 'fw' and set != 'simplices'").set_index("set")
     worst = out.assign(over=out["most"] / out["epsilon"]).groupby("set", sort=False)["over"].max()
-    held = bounds(results)
-    iteration = [
-        exact(f"{row['set']}, {row['epsilon']:.0e}", row["iterations"] / row["Theorem 3.1"], ".1e")
-        for _, row in held.iterrows()
-    ]
-    return [
-        Claim(
-            "Away steps make Frank-Wolfe converge linearly; without them it does not (Theorem 3.4).",
-            "the last factor of ten of the accuracy takes at most twice the iterations, of gilbert more than twice; iterations over "
-            "log(1 / epsilon) are nearer to a line than to a parabola: residuals of the linear fit over the other's at most 1",
-            [*of(factors, ["fw"], most=LINEAR, aspect="last factor of ten"), *of(fits, ["fw"], most=1.0, aspect="residuals"),
-             *of(factors, ["gilbert"], least=LINEAR, aspect="gilbert")],
-        ),
-        Claim(
-            "Pairwise steps and the rules of MDM and of the nearest point do as well, of which the paper proves nothing.", "the same",
-            [*of(factors, LINEAR_RATE[1:], most=LINEAR, aspect="last factor of ten"),
-             *of(fits, LINEAR_RATE[1:], most=1.0, aspect="residuals")],
-        ),
-        Claim(
-            "Iterations are at most those of Theorem 3.1.", "iterations of fw over (29) at most 1",
-            within(iteration, most=1.0), "the paper's",
-        ),
-        Claim(
-            "A core set keeps a margin of 1 - epsilon (Theorem 3.3).", "loss over epsilon at most 1",
-            [exact(str(name), value).at_most(1.0) for name, value in worst.items()], "the paper's",
-        ),
-        Claim("It is far smaller than the points.", f"at most {SPARSE:g} of the points at epsilon = 1e-3", share),
-        Claim(
-            "Where the core set is small the hull solvers are competitive (section 4 calls for the study).",
-            "time of the fastest hull solver of a paper over smo-block's, to one gap, at most 1", _fastest(results, BLOCK,
-            sparse=True),
-        ),
-        Claim(
-            "On linear problems too (against LinearSVC).", "time of the fastest hull solver of a paper over LinearSVC's at most 1",
-            _fastest(results, "LinearSVC"),
-        ),
-    ]  # fmt: skip
+    of_bound = [exact(f"{row['set']}, {row['epsilon']:.0e}", row["iterations"] / row["Theorem 3.1"], ".1e")
+                for _, row in bounds(results).iterrows()]  # fmt: skip
+
+    def each(values: pd.Series, most: float) -> list[Estimate]:
+        return within((exact(str(name), value) for name, value in values.items()), most=most)
+
+    return {
+        "rate": of(factors, ["fw"], most=LINEAR, aspect="last factor of ten")
+        + of(fits, ["fw"], most=1.0, aspect="residuals")
+        + of(factors, ["gilbert"], least=LINEAR, aspect="gilbert"),
+        "others": of(factors, LINEAR_RATE[1:], most=LINEAR, aspect="last factor of ten")
+        + of(fits, LINEAR_RATE[1:], most=1.0, aspect="residuals"),
+        "iterations": within(of_bound, most=1.0),
+        "margin": each(worst, 1.0),
+        "sparse": each(core["core_set"] / core["n"], SPARSE),
+        "competitive": _fastest(results, BLOCK, sparse=True),
+        "linear": _fastest(results, "LinearSVC"),
+    }
 
 
 def _fastest(results: Results, peer: str, *, sparse: bool = False) -> list[Estimate]:
@@ -377,12 +336,10 @@ def _fastest(results: Results, peer: str, *, sparse: bool = False) -> list[Estim
 def numbers(results: Results) -> Mapping[str, Any]:
     """Return how the core set of the simplices compares with the least."""
     table = simplices(results)
-    ratio = (
-        (table["fw-fully-corrective"] / table["least"]).dropna()
-        if "fw-fully-corrective" in table
-        else pd.Series(dtype=float)
-    )
-    return {"simplices": f"{ratio.min():.2g} to {ratio.max():.2g}" if len(ratio) else ""}
+    if "fw-fully-corrective" not in table:
+        return {"simplices": ""}
+    ratio = table["fw-fully-corrective"] / table["least"]
+    return {"simplices": f"{ratio.min():.2g} to {ratio.max():.2g}"}
 
 
 STUDY = Study(
@@ -393,7 +350,11 @@ STUDY = Study(
         "peers": peers, "moderate": moderate, "rates": rates, "bounds": bounds, "margins": margins, "simplices": simplices,
         "lemma": lemma, "large": large, "geometry": geometry,
     },
-    pictures={"iterations": iterations, "core_set": core_set},
-    claims=claims,
+    pictures={
+        "iterations": partial(over_epsilon, quantity="iterations", title="iterations"),
+        "core_set": partial(over_epsilon, quantity="core_set", title="points in the core set"),
+    },
+    estimates=claims,
     numbers=numbers,
+    plugins=("plugin.py",),
 )  # fmt: skip

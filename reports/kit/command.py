@@ -31,6 +31,8 @@ def reproduce(given: Mapping[str, Any]) -> int:
     names = study_names() if given["studies"] == ("all",) else given["studies"]
     studies = [study_named(name) for name in names]
     if not (given["plan"] or given["page"]):
+        if given["part"] or given["sets"]:
+            raise UsageError("--part and --sets choose what is measured; give --quick or --full with them.")
         click.echo(listed(studies or [study_named(name) for name in study_names()], parts=bool(studies)))
         return 0
     if not studies:
@@ -55,15 +57,10 @@ def listed(studies: list[Study], *, parts: bool) -> str:
         for part in study.parts(quick=False) if parts else [""]:
             own = every[every["figure"] == part] if part else every
             cpu = own.get("cpu", pd.Series(dtype=float)).sum() / 60
-            found.append(
-                {"study": study.name, "part": part or study.title, "runs": f"{len(own):,}", "CPU minutes": f"{cpu:.0f}"}
-            )
-    table = pd.DataFrame(found).rename(columns={"part": "part" if parts else "of"})
-    return str(
-        table.to_markdown(
-            index=False, tablefmt="simple", colalign=["left", "left", "right", "right"], disable_numparse=True
-        )
-    )
+            found.append((study.name, part or study.title, f"{len(own):,}", f"{cpu:.0f}"))
+    table = pd.DataFrame(found, columns=["study", "part" if parts else "of", "runs", "CPU minutes"])
+    aligned = ["left", "left", "right", "right"]
+    return str(table.to_markdown(index=False, tablefmt="simple", colalign=aligned, disable_numparse=True))
 
 
 def _checked(study: Study, given: Mapping[str, Any], *, several: bool) -> tuple[list[str], Path]:
@@ -72,11 +69,8 @@ def _checked(study: Study, given: Mapping[str, Any], *, several: bool) -> tuple[
     known = study.parts(quick=quick)
     sets = list(dict.fromkeys(str(block["set"]) for block in study.plan(quick)))
     for kind, asked, there in (("part", given["part"], known), ("sets", given["sets"], sets)):
-        unknown = [name for name in asked or () if name not in there]
-        if unknown:
-            raise UsageError(
-                f"--{kind}: {study.name} has no {', '.join(unknown)}; it has {', '.join(there) or 'none'}."
-            )
+        if unknown := ", ".join(name for name in asked or () if name not in there):
+            raise UsageError(f"--{kind}: {study.name} has no {unknown}; it has {', '.join(there) or 'none'}.")
     if given["into_reports"] and (quick or given["out"]):
         raise UsageError("--into-reports takes the runs of the whole plan, and no --out: leave out --quick and --out.")
     if given["into_reports"]:
@@ -92,15 +86,8 @@ def _checked(study: Study, given: Mapping[str, Any], *, several: bool) -> tuple[
 def _measured(study: Study, parts: list[str], out: Path, given: Mapping[str, Any]) -> int:
     """Measure; return the exit code of ``harness compare``. What was measured is on disk whatever happens."""
     store = Path(given["store"]) if given["store"] else None
-    measuring = Measuring(
-        study,
-        out,
-        quick=given["plan"] == "quick",
-        store=store,
-        fresh=given["fresh"],
-        keep=given["keep"],
-        quiet=given["quiet"],
-    )
+    how = {name: given[name] for name in ("fresh", "keep", "quiet")}
+    measuring = Measuring(study, out, quick=given["plan"] == "quick", store=store, **how)
     try:
         for part in parts:
             measuring.part(part, given["sets"], given["limit"])

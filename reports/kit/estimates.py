@@ -152,6 +152,11 @@ def mean_of(name: str, values: Iterable[float], form: str = "+.2f") -> Estimate 
     return Estimate(name, mean, Student(mean, error, n), n, form)
 
 
+def means(runs: pd.DataFrame, quantity: str, form: str, by: str = "set") -> list[Estimate]:
+    """Return the mean of a quantity of runs for each set, or for each value of another column."""
+    return within(mean_of(str(name), own[quantity], form) for name, own in grouped(runs, by, sort=False))
+
+
 def geometric(name: str, ratios: Iterable[float], *, timed: bool = False) -> Estimate | None:
     """Return the geometric mean of ratios; timed: they are of times, whose interval is never wider than that of a single one."""
     logs = mean_of(name, [math.log(each) for each in ratios if each > 0.0], ".3g")

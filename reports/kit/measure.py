@@ -7,7 +7,7 @@ import json
 import math
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -114,12 +114,8 @@ class Measuring:
         tables = []
         for block in group:
             labels = self._datasets(block["datasets"])
-            own = [
-                _chosen(each)
-                for each in records
-                if each["dataset"] in labels and each["status"] != harness.Status.SKIPPED
-            ]
-            tables.append(self._table(block, own, solvers, labels))
+            own = [each for each in records if each["dataset"] in labels and each["status"] != harness.Status.SKIPPED]
+            tables.append(self._table(block, map(_chosen, own), solvers, labels))
         self._keep(*tables)
 
     def _solvers(self, plugins: Sequence[str]) -> list[tuple[str, Any]]:
@@ -145,7 +141,7 @@ class Measuring:
     def _table(
         self,
         block: Block,
-        found: Sequence[Mapping[str, Any]],
+        found: Iterable[Mapping[str, Any]],
         solvers: Sequence[tuple[str, Any]],
         labels: Mapping[str, str],
     ) -> pd.DataFrame:
@@ -230,9 +226,8 @@ def _meant(record: Mapping[str, Any], solvers: Sequence[tuple[str, Any]]) -> str
     values = {**(record["problem_parameters"] or {}), **(record["kernel_parameters"] or {})}
 
     def fits(item: Any) -> Iterator[bool]:
-        yield (
-            getattr(item, "solver", None) is not None and getattr(item.solver, "label", item.solver) == record["label"]
-        )
+        solver = getattr(item, "solver", None)
+        yield solver is not None and getattr(solver, "label", solver) == record["label"]
         yield from (values.get(name) == value for name, value in getattr(item, "problem_values", {}).items())
 
     fitting = [(text, item) for text, item in solvers if all(fits(item))]

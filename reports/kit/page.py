@@ -12,7 +12,7 @@ import pandas as pd
 
 from harness import Status, UsageError
 from reports.kit.estimates import CLOCKS, listed
-from reports.kit.results import Results
+from reports.kit.results import Quantity, Results
 from reports.kit.rows import REPETITION, grouped
 from reports.kit.study import ROOT, Claim, Study, study_named, study_names
 
@@ -55,7 +55,7 @@ def beside(
     runs: pd.DataFrame,
     published: pd.DataFrame,
     index: Sequence[str],
-    quantities: Mapping[str, tuple[str, str, float, str]],
+    quantities: Mapping[str, Quantity],
     *,
     spread: bool = False,
     over: Sequence[str] = REPETITION,
@@ -63,18 +63,19 @@ def beside(
     """Return our numbers, each with the published one in parentheses, a row for each value of ``index`` and their runs.
 
     published : the rows of a figure, its quantities as it calls them
-    quantities : as published.csv calls one -> (title, our column, factor, format); times are medians, the others means
+    quantities : as published.csv calls one -> how it is printed; times are medians, the others means
     spread : tell the deviation of our runs, where there are several
     over : see `reports.kit.rows.grouped`
     """
-    columns = dict.fromkeys([*runs.columns, *(column for _, column, *_ in quantities.values())])
+    columns = dict.fromkeys([*runs.columns, *(each.ours for each in quantities.values())])
     groups = grouped(runs.reindex(columns=list(columns)), index, over, sort=False)
     printed = published.pivot_table(index=list(index), columns="quantity", values="value") if len(published) else {}
     table = {}
-    for name, (title, column, factor, form) in quantities.items():
-        ours = _texts(factor * groups[column].agg(pd.Series.median if column in CLOCKS else pd.Series.mean), form)
+    for name, (title, column, factor, form, offset) in quantities.items():
+        middle = groups[column].agg(pd.Series.median if column in CLOCKS else pd.Series.mean)
+        ours = _texts(factor * middle + offset, form)
         if spread:
-            deviation = _texts(factor * groups[column].std(), form)
+            deviation = _texts(abs(factor) * groups[column].std(), form)
             ours = ours.where(deviation == "", ours + " ± " + deviation)
         theirs = _texts(pd.Series(printed.get(name), ours.index, dtype=float), form)
         table[title] = ours.where(theirs == "", (ours + " (" + theirs + ")").str.strip())
@@ -112,12 +113,13 @@ def provenance(results: Results) -> pd.DataFrame:
     every = every.assign(
         commit=every["commit"].str[:7] + every["commit"].str.extract(r"(\+)$")[0].fillna(""), day=every["date"].str[:10]
     )
-    found = (
-        every.groupby(["machine", "commit", "command"], sort=False)
-        .agg(day=("day", "min"), last=("day", "max"), load=("load", "median"), runs=("run", "size"))
-        .reset_index()
-    )
-    return found.rename(columns={"day": "from", "last": "to", "load": "load (median)"})
+    columns = {
+        "from": ("day", "min"),
+        "to": ("day", "max"),
+        "load (median)": ("load", "median"),
+        "runs": ("run", "size"),
+    }
+    return every.groupby(["machine", "commit", "command"], sort=False).agg(**columns).reset_index()
 
 
 def stopped(study: Study, results: Results) -> pd.DataFrame:
@@ -205,10 +207,11 @@ def overview() -> list[Path]:
 
 def _states(counts: pd.DataFrame) -> dict[str, int]:
     """Return how many figures with printed numbers are whole, in part and missing, and how many numbers there are."""
-    if counts.empty:
-        return {"whole": 0, "in part": 0, "missing": 0, "numbers": 0, "ours": 0, "by protocol": 0}
-    every = counts[["by protocol", "smaller", "missing"]].sum(axis=1)
+    counts = counts.reindex(columns=["by protocol", "smaller", "missing"])
+    every = counts.sum(axis=1)
     whole, none = counts["by protocol"] == every, counts["missing"] == every
-    numbers = {"numbers": int(every.sum()), "ours": int(every.sum() - counts["missing"].sum())}
-    states = {"whole": int(whole.sum()), "in part": int((~whole & ~none).sum()), "missing": int(none.sum())}
-    return {**states, **numbers, "by protocol": int(counts["by protocol"].sum())}
+    found = {
+        "whole": whole, "in part": ~whole & ~none, "missing": none, "numbers": every, "ours": every - counts["missing"],
+        "by protocol": counts["by protocol"],
+    }  # fmt: skip
+    return {name: int(each.sum()) for name, each in found.items()}

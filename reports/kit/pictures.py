@@ -72,8 +72,15 @@ def lines(
     return figure
 
 
-def dots(values: pd.DataFrame, title: str, colours: Sequence[str] = COLOURS) -> Any:
-    """Return a figure of points over a logarithmic scale: a group for each row of ``values``, a colour for each column.
+def dots(
+    values: pd.DataFrame,
+    title: str,
+    colours: Sequence[str] = COLOURS,
+    *,
+    spread: pd.DataFrame | None = None,
+    yscale: str = "log",
+) -> Any:
+    """Return a figure of points: a group for each row of ``values``, a colour for each column, with bars of ``spread``.
 
     None where there is no value; a column without one has no entry in the legend.
     """
@@ -85,9 +92,11 @@ def dots(values: pd.DataFrame, title: str, colours: Sequence[str] = COLOURS) -> 
     for place, (name, own) in enumerate(values.items()):
         x = np.arange(len(values)) + (place - (len(values.columns) - 1) / 2) * 0.5 / len(values.columns)
         (handles[str(name)],) = axes.plot(x, own, "o", color=colours[place % len(colours)], markersize=5)
+        if spread is not None:
+            axes.errorbar(x, own, yerr=spread.loc[own.index, name], fmt="none", ecolor=colours[place % len(colours)])
     axes.set_xticks(range(len(values)), [str(name) for name in values.index], rotation=20, ha="right", fontsize=8)
     axes.set_title(title, fontsize=9, loc="left")
-    axes.set_yscale("log")
+    axes.set_yscale(yscale)
     axes.grid(alpha=0.25, axis="y")
     legend(plain(figure), handles)
     return figure

@@ -6,12 +6,36 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from harness import Status
 from reports.kit import rows
+
+
+class Quantity(NamedTuple):
+    """How a quantity is printed: under ``title``, as ``factor`` times ours and ``offset``, in a format for numbers."""
+
+    title: str
+    ours: str
+    factor: float = 1.0
+    form: str = ""
+    offset: float = 0.0
+
+
+QUANTITIES = {
+    "error": Quantity("error %", "error", form=".2f"),
+    "accuracy": Quantity("accuracy %", "error", -1.0, ".2f", 100.0),
+    "prbep": Quantity("PRBEP %", "metrics.prbep", 100.0, ".2f"),
+    "g_means": Quantity("g-means %", "metrics.g-means", 100.0, ".2f"),
+    "auc": Quantity("AUC %", "metrics.roc-auc", 100.0, ".2f"),
+    "support_vectors": Quantity("SV", "support_vectors", form=",.0f"),
+    "kernel_values_M": Quantity("kernel values, M", "kernel_evaluations", 1e-6),
+    "seconds": Quantity("CPU s", "cpu"),
+    "gap": Quantity("relative gap", "relative_gap", form=".1e"),
+}
+"""As published.csv calls a quantity -> how it is printed; studies have others."""
 
 _PRINTED = ("figure", "set", "solver", "quantity", "value", "quote")
 
@@ -22,20 +46,20 @@ class Results:
 
     table : see `reports.kit.rows`
     published : figure, set, solver, quantity, value, quote (the line of the paper that prints it)
-    printed : quantity as the paper prints it -> (ours, factor, offset): printed = factor ours + offset
+    printed : as ``published`` calls a quantity -> how it is printed; of the others the numbers are as ours
     quantities : those that runs have as columns whether or not one was measured here
     """
 
     table: pd.DataFrame
     published: pd.DataFrame
-    printed: Mapping[str, tuple[str, float, float]] = field(default_factory=dict)
+    printed: Mapping[str, Quantity] = field(default_factory=lambda: QUANTITIES)
     quantities: Sequence[str] = ()
 
     @property
     def expressed(self) -> pd.DataFrame:
         """The published numbers with what expresses ours in them: ``ours_as`` (our quantity), ``factor``, ``offset``."""
-        same = [self.printed.get(name, (name, 1.0, 0.0)) for name in self.published["quantity"]]
-        how = pd.DataFrame(same, columns=["ours_as", "factor", "offset"], index=self.published.index)
+        same = [self.printed.get(name, Quantity(name, name)) for name in self.published["quantity"]]
+        how = pd.DataFrame(same, self.published.index, ["title", "ours_as", "factor", "form", "offset"])
         return self.published.join(how)
 
     @cached_property
@@ -74,9 +98,8 @@ class Results:
         ends = pd.concat([ends, *([] if derived is None or derived.empty else [derived])])
         key = ["set", "solver", "quantity"]
         ends = ends[pd.MultiIndex.from_frame(ends[key]).isin(pd.MultiIndex.from_frame(found[[*key[:2], "ours_as"]]))]
-        ends = ends.drop_duplicates(
-            [*set(rows.IDENTITY) - {"figure"}, "quantity"], keep="last"
-        )  # once, not in every figure
+        once = [*set(rows.IDENTITY) - {"figure"}, "quantity"]  # not in every figure
+        ends = ends.drop_duplicates(once, keep="last")
         ours = rows.grouped(ends, key, varying=["figure"]).agg(ours=("value", "mean"), protocol=("protocol", "first"))
         found = found.merge(ours, left_on=["set", "solver", "ours_as"], right_index=True, how="left")
         found["ours"] = found["factor"] * found["ours"] + found["offset"]

@@ -55,14 +55,7 @@ _OF_POINT = (
     "seconds", "iteration", "kernel_evaluations", "support_vectors", "positive_support_vectors", "relative_gap",
 )  # fmt: skip
 _LONGEST = 100  # entries of a list
-_UNITS = {
-    "cpu": "s",
-    "seconds": "s",
-    "killed_cpu_seconds": "s",
-    "compile_seconds": "s",
-    "error": "%",
-    "peak_memory": "MB",
-}
+_UNITS = {"error": "%", "peak_memory": "MB"}  # of quantities that are no times
 
 
 def unit_of(quantity: str) -> str:
@@ -85,10 +78,8 @@ def quantities(record: Mapping[str, Any]) -> Iterator[tuple[str, int, float]]:
         for name, value in (given or {}).items():
             yield from _numbers(prefix + name, value)
     for place, point in enumerate(record.get("trace") or ()):
-        found = {name: point.get(name) for name in _OF_POINT} | {
-            "error": _error(point),
-            "labels_used": point.get("queried"),
-        }
+        found = {name: point.get(name) for name in _OF_POINT}
+        found |= {"error": _error(point), "labels_used": point.get("queried")}
         for kind in ("metrics", "info"):
             found |= {f"{kind}.{name}": value for name, value in (point.get(kind) or {}).items()}
         for name, value in found.items():
@@ -192,14 +183,10 @@ def joined(tables: Sequence[pd.DataFrame], published: pd.DataFrame) -> pd.DataFr
     found = found.merge(kept[["part", "run"]].assign(number=range(len(kept))), on=["part", "run"])
     found["run"] = found["number"]
     key = ["figure", "set", "solver", "quantity"]
-    printed = published.assign(
-        quantity=published["ours_as"], value=(published["value"] - published["offset"]) / published["factor"]
-    )
-    printed = printed.drop_duplicates(key).set_index(key)["value"] if len(printed) else pd.Series(dtype=float)
-    at_end = found["point"] == END
-    found["published"] = np.where(
-        at_end, pd.MultiIndex.from_frame(found[key]).map(printed) if len(printed) else math.nan, math.nan
-    )
+    value = (published["value"] - published["offset"]) / published["factor"]
+    printed = published.assign(quantity=published["ours_as"], published=value, point=END)
+    printed = printed.drop_duplicates(key)[[*key, "point", "published"]]
+    found = found.drop(columns="published").merge(printed, how="left", on=[*key, "point"])
     return _typed(found.sort_values(["run", "point"], kind="stable", ignore_index=True)[list(COLUMNS)].copy())
 
 

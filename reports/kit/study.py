@@ -1,7 +1,8 @@
 """A study: a plan of runs, and what its page says of their table.
 
-A folder of reports holds ``study.py`` with ``STUDY``, ``published.csv`` (what the paper prints), ``page.md.j2`` (its prose), and
-what these give: ``results.parquet`` (see `reports.kit.rows`), ``README.md``, ``TABLES.md`` and the pictures.
+A folder of reports holds ``study.py`` with ``STUDY``, ``published.csv`` (what the paper prints), ``claims.csv`` (what it claims),
+``page.md.j2`` (its prose), and what these give: ``results.parquet`` (see `reports.kit.rows`), ``README.md``, ``TABLES.md`` and the
+pictures.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ import pandas as pd
 from harness import UsageError
 from reports.kit import rows
 from reports.kit.estimates import Estimate, together, verdict
-from reports.kit.results import Results, read_published
+from reports.kit.results import QUANTITIES, Quantity, Results, read_published
 
 ROOT = Path(__file__).resolve().parents[1]
-PLUGINS = tuple(str(ROOT / "kit" / f"{name}.py") for name in ("solvers", "libsvm_counted", "sources"))
-"""Solvers, data sources and metrics that only studies use."""
+SOURCES = str(ROOT / "kit" / "sources.py")
+"""A plugin with data sources of several studies."""
 
 Block = Mapping[str, Any]
 """Runs of a plan: what `harness.compare` takes, by its names, and beside it
@@ -76,12 +77,12 @@ class Study:
     own : part -> what the study measures itself: whether it is quick -> rows
     tables : name -> results -> a table of the appendix, its index first; its docstring is its title
     pictures : name -> results -> a figure of matplotlib, None where there is nothing to draw
-    claims : results -> the claims
+    estimates : results -> those that judge each claim, by its key in ``claims.csv``
     numbers : results -> what the prose of the page says in numbers, by name
     derived : results -> what the paper prints and no run has by itself: set, solver, quantity, value and protocol
     expected : statuses of runs that ended as they were meant to, beside ``ok``
     plugins : files of solvers and data sources of this study alone, in its folder
-    printed : quantity as the paper prints it -> (ours, factor, offset): printed = factor ours + offset
+    printed : as published.csv calls a quantity -> how it is printed
     """
 
     name: str
@@ -91,12 +92,12 @@ class Study:
     own: Mapping[str, Callable[[bool], Iterable[Row]]] = field(default_factory=dict)
     tables: Mapping[str, Callable[[Results], pd.DataFrame]] = field(default_factory=dict)
     pictures: Mapping[str, Callable[[Results], Any]] = field(default_factory=dict)
-    claims: Callable[[Results], Sequence[Claim]] = lambda results: ()
+    estimates: Callable[[Results], Mapping[str, Sequence[Estimate]]] = lambda results: {}
     numbers: Callable[[Results], Mapping[str, Any]] = lambda results: {}
     derived: Callable[[Results], pd.DataFrame | None] = lambda results: None
     expected: Sequence[str] = ()
     plugins: Sequence[str] = ()
-    printed: Mapping[str, tuple[str, float, float]] = field(default_factory=dict)
+    printed: Mapping[str, Quantity] = field(default_factory=lambda: QUANTITIES)
 
     @property
     def folder(self) -> Path:
@@ -106,11 +107,20 @@ class Study:
     @property
     def plugin_paths(self) -> list[str]:
         """The files of solvers, data sources and metrics that its runs need beside the installed ones."""
-        return [*PLUGINS, *(str(self.folder / name) for name in self.plugins)]
+        return [SOURCES, *(str(self.folder / name) for name in self.plugins)]
 
     def parts(self, *, quick: bool) -> list[str]:
         """Return the parts that can be asked for: figures of the plan, what goes on from them, what the study measures itself."""
         return list(dict.fromkeys([*(str(block["figure"]) for block in self.plan(quick)), *self.later, *self.own]))
+
+    def claims(self, results: Results) -> list[Claim]:
+        """Return the claims of ``claims.csv``: key, text, criterion, whose, and sets where some were not measured."""
+        path = self.folder / "claims.csv"
+        if not path.exists():
+            return []
+        found = self.estimates(results)
+        rows_ = pd.read_csv(path).to_dict("records")
+        return [Claim(estimates=found[row.pop("key")], **row) for row in rows_]
 
     def results(self, folder: Path | None = None) -> Results:
         """Return what was measured: in ``folder``, or in the study's own."""

@@ -15,9 +15,8 @@ from reports.lasvm_2005.plan import AVERAGED, AVERAGED_TEN, CACHES, DELTAS, LIBS
 
 NAMES = {LIBSVM: "LIBSVM", ONE: "LASVM x1", TWO: "LASVM x2", AVERAGED: "perceptron x1", AVERAGED_TEN: "perceptron x10"}
 CLEAN = "LIBSVM, clean labels"
-LINES = dict(zip(("RANDOM", "GRADIENT", "ACTIVE", "AUTOACTIVE"), COLOURS, strict=False)) | dict.fromkeys(
-    ("LIBSVM", CLEAN), "#444444"
-)
+LINES = dict(zip(("RANDOM", "GRADIENT", "ACTIVE", "AUTOACTIVE"), COLOURS, strict=False))
+LINES |= dict.fromkeys(("LIBSVM", CLEAN), "#444444")
 QUANTITIES = {"error": "test error, %", "cpu": "CPU s", "support_vectors": "support vectors"}
 ACROSS = {"visited": "examples processed", "cpu": "CPU s, finishing included", "support_vectors": "support vectors"}
 
@@ -73,12 +72,10 @@ def figures_1_to_5(results: Results) -> Any:
     """Draw errors, times and support vectors of the classifiers of MNIST, and times over support vectors."""
     runs = by_digit(results)
     beside = runs["solver"].map({solver: 0.13 * (place - 2) for place, solver in enumerate(NAMES)}).astype(float)
-    runs = runs.assign(
-        digit=runs["set"].str[len("mnist-")].astype(float) + beside, name=runs["solver"].map(NAMES)
-    ).dropna(subset="digit")
-    drawn = [
-        runs.assign(panel=f"{title}, by digit", x=runs["digit"], y=runs[name]) for name, title in QUANTITIES.items()
-    ]
+    runs = runs.assign(x=runs["set"].str[len("mnist-")].astype(float) + beside, name=runs["solver"].map(NAMES)).dropna(
+        subset="x"
+    )
+    drawn = [runs.assign(panel=f"{title}, by digit", y=runs[name]) for name, title in QUANTITIES.items()]
     drawn.append(runs.assign(panel="CPU s, by support vectors", x=runs["support_vectors"], y=runs["cpu"]))
     return lines(pd.concat(drawn), "x", "y", panel="panel", line="name", style="o", columns=2, yscale="log")
 
@@ -96,11 +93,8 @@ def figure6(results: Results) -> Any:
 
 def figure10(results: Results) -> Any:
     """Draw error, time and support vectors against delta_max."""
-    runs = (
-        deltas(results)
-        .rename(columns=QUANTITIES)
-        .melt(["run", *IDENTITY, "delta_max", "way"], list(QUANTITIES.values()), "quantity", "y")
-    )
+    runs = deltas(results).rename(columns=QUANTITIES)
+    runs = runs.melt(["run", *IDENTITY, "delta_max", "way"], list(QUANTITIES.values()), "quantity", "y")
     how = {"xscale": "log", "yscale": "log", "xlabel": "delta_max"}
     return lines(runs, "delta_max", "y", panel="quantity", line="way", **how)
 
@@ -131,11 +125,9 @@ def criteria(figure: str, cut: float = 0.0) -> Any:
         level = selected(results, ["figure13"]) if figure == "figure14" else runs
         level = level[level["solver"] == LIBSVM].assign(line=CLEAN if figure == "figure14" else "LIBSVM")
         runs = runs[runs["solver"] != LIBSVM].assign(panel="", line=lambda own: own["criterion"])
-        limits = (
-            {"ylim": (0.98 * runs["error"].min(), cut * level["error"].mean())}
-            if cut and len(level)
-            else {"yscale": "log"}
-        )
+        limits: dict[str, Any] = {"yscale": "log"}
+        if cut and len(level):
+            limits = {"ylim": (0.98 * runs["error"].min(), cut * level["error"].mean())}
         return _over(runs, list(ACROSS), level, colours=LINES, ylabel=QUANTITIES["error"], **limits)
 
     return draw

@@ -13,7 +13,7 @@ import harness
 from harness.registry.discovery import load_registry
 from reports.kit import rows
 from reports.kit.settings import SETTINGS, Setting
-from reports.kit.study import PLUGINS, Block, Row
+from reports.kit.study import Block, Row, study_named
 
 ONE, TWO, FIVE = "lasvm", "lasvm[epochs=2]", "lasvm[epochs=5]"
 PRINTED = "lasvm[second_order_from=none,finisher=none]"  # pairs by the paper's rule, in the finishing step too
@@ -28,10 +28,8 @@ IMAGE = SETTINGS["mnist-8"]
 CACHES = (8, 16, 32, 64, 128, 256, 512, 1024)
 DELTAS = (1000.0, 100.0, 30.0, 10.0, 5.0, 3.0, 2.0, 1.0, 0.3, 0.1, 0.001)  # the last: as SimpleSVM, the optimum over S
 WAYS = {
-    "finishing=False,": "one epoch, no finishing",
-    "": "one epoch and finishing",
-    "epochs=2,": "two epochs and finishing",
-}
+    "finishing=False,": "one epoch, no finishing", "": "one epoch and finishing", "epochs=2,": "two epochs and finishing",
+}  # fmt: skip
 CRITERIA = ("random", "gradient", "active", "autoactive")
 ADULT_STOPS = (250, 500, 1000, 1500, 2000, 2500, 3500, 5000, 7500)
 IMAGE_STOPS = (100, 200, 400, 800, 1200, 1600, 2400, 3200)  # with 4,800 a criterion looks at all clean images
@@ -39,11 +37,8 @@ SIZES = {
     "checkerboard": ("checkerboard[n={n},seed={{k}}]", (1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)),
     "adult": ("adult-split[n={n},seed={{k}}]", (1000, 2000, 5000, 10_000, 20_000, 32_561)),
 }
-TOGETHER: Mapping[str, Any] = {
-    "formulation": ["c-svc", "mistake-driven"],
-    "metrics": ["test-scores"],
-    "time_limit": 3600.0,
-}
+_BOTH = ["c-svc", "mistake-driven"]  # each solver solves one of them
+TOGETHER: Mapping[str, Any] = {"formulation": _BOTH, "metrics": ["test-scores"], "time_limit": 3600.0}
 
 
 def with_delta(way: str, delta: float) -> str:
@@ -134,11 +129,8 @@ def _full() -> Iterator[Block]:
 
 # -- which settings are the paper's ------------------------------------------------------------------------
 
-_FOREST, _USPS, _NOISE = (
-    "covtype[n={{n}},n_test=20000{more}]",
-    "usps[split_seed={{k}}{more}{noise}]",
-    ",noise=0.1,noise_seed={k}",
-)
+_FOREST, _USPS = "covtype[n={{n}},n_test=20000{more}]", "usps[split_seed={{k}}{more}{noise}]"
+_NOISE = ",noise=0.1,noise_seed={k}"
 _FEATURES: Mapping[str, tuple[str, Sequence[float]]] = {
     "forest-100k: in [0, 1]": (_FOREST.format(more=""), (1, 4, 16, 64)),
     "forest-100k: standardised": (_FOREST.format(more=",scale=standard"), (0.25, 1, 4)),
@@ -185,14 +177,15 @@ def together(quick: bool) -> Iterator[Row]:
     The runs are the plan's, and come from the store; what it does not hold is measured.
     """
     blocks = [block for block in plan(quick) if block["figure"] == "figure4"]
+    plugins = study_named("lasvm-2005").plugin_paths
     for suffix in dict.fromkeys(str(block["set"])[len("mnist-8") :] for block in blocks):
         own = [block for block in blocks if str(block["set"])[len("mnist-8") :] == suffix]
         options = {name: value for name, value in own[0].items() if name not in _NOT_OPTIONS}
         result = harness.compare(
-            ",".join(own[0]["plugins"]), [block["datasets"][0] for block in own], plugin_path=PLUGINS, quiet=True,
+            ",".join(own[0]["plugins"]), [block["datasets"][0] for block in own], plugin_path=plugins, quiet=True,
             store=harness.default_store().with_name("papers.sqlite"), **options,
         )  # fmt: skip
-        sources = [load_registry(list(PLUGINS)).select_datasets(block["datasets"][0])[0] for block in own]
+        sources = [load_registry(plugins).select_datasets(block["datasets"][0])[0] for block in own]
         labels = np.stack([source.load().y_test for source in sources])
         for solver in own[0]["plugins"]:
             found = [each for each in result.records if each["label"] == solver and each["status"] == harness.Status.OK]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,24 +13,18 @@ import pandas as pd
 from reports.kit.estimates import Estimate, differences, errors, geometric, mean_of, pairs, ratios, within
 from reports.kit.page import beside
 from reports.kit.pictures import grid, legend, plain
-from reports.kit.results import Results
+from reports.kit.results import QUANTITIES, Quantity, Results
 from reports.kit.rows import grouped
-from reports.kit.study import Claim, Study
+from reports.kit.study import Study
 from reports.lasvm_2005 import pictures, plan
 from reports.lasvm_2005.plan import COUNTED, EACH, EXACT, LIBSVM, ONE, ONLINE, PRINTED, stopped_at
 
 TAU = {"lasvm[tau=0.01]": ONE, "libsvm-counted[tol=0.01]": COUNTED}  # forest-521k, figure 7
-COLUMNS = {  # as published.csv calls a quantity -> title, ours, factor, format
-    "error": ("error %", "error", 1.0, ".2f"),
-    "sd": ("sd of it", "sd", 1.0, ".2f"),
-    "support_vectors": ("SV", "support_vectors", 1.0, ",.0f"),
-    "kernel_values_M": ("kernel values, M", "kernel_evaluations", 1e-6, ""),
-    "seconds": ("CPU s", "cpu", 1.0, ""),
-    "gap": ("relative gap", "relative_gap", 1.0, ".1e"),
-    "visited": ("examples", "visited", 1.0, ",.0f"),
-    "members": ("members of S", "info.online_members", 1.0, ",.0f"),
-    "each": ("ns for each of n |S|", "each", 1e9, ""),
-}
+PRINTED_AS = {
+    **QUANTITIES, "sd": Quantity("sd of it", "sd", form=".2f"), "visited": Quantity("examples", "visited", form=",.0f"),
+    "members": Quantity("members of S", "info.online_members", form=",.0f"), "each": Quantity("ns for each of n |S|", "each", 1e9),
+    "libsvm_kernel_values_M": Quantity("kernel values, M", "info.kernel_evaluations_libsvm", 1e-6),
+}  # fmt: skip
 USED = dict.fromkeys(("forest-100k", "reuters", "mnist"), "yes") | dict.fromkeys(
     ("usps", "usps-n"), "fitted to the paper"
 )
@@ -74,7 +69,7 @@ def _table(
     runs: pd.DataFrame, index: Sequence[str], names: Sequence[str], published: pd.DataFrame | None = None
 ) -> pd.DataFrame:
     paper = pd.DataFrame() if published is None else published
-    return beside(runs, paper, index, {name: COLUMNS[name] for name in names})
+    return beside(runs, paper, index, {name: PRINTED_AS[name] for name in names})
 
 
 # -- tables ------------------------------------------------------------------------------------------------
@@ -178,7 +173,7 @@ def changes(results: Results) -> pd.DataFrame:
 def figure9(results: Results) -> pd.DataFrame:
     """Figure 9: what the finishing step changes, in percent of what was before it"""
     ours = changes(results)
-    columns = {name: (f"{name.replace('_', ' ')}, %", name, 1.0, "+.0f") for name in ours}
+    columns = {name: Quantity(f"{name.replace('_', ' ')}, %", name, form="+.0f") for name in ours}
     found = beside(ours.reset_index(), _printed(results, "figure9"), ["set"], columns, over=())
     return found.assign(runs=grouped(results.runs("figure9", solver=PRINTED), "set").size())
 
@@ -261,22 +256,24 @@ def estimates(runs: pd.DataFrame, first: str, second: str, quantity: str, **crit
     return within((differences if quantity == "error" else ratios)(runs, first, second, quantity), **criterion)
 
 
-def claims(results: Results) -> list[Claim]:
-    """Return the claims of claims.csv."""
+def claims(results: Results) -> dict[str, list[Estimate]]:
+    """Return the estimates of each claim."""
     runs, finishing = compared(results), results.runs("figure9")
     adult, eight = (pictures.selected(results, figures) for figures in (["figure11"], ["figure13", "figure14"]))
     mnist = runs["set"].str.startswith("mnist")
     cached = results.runs("figure6").assign(set="digits, 10,000 images")
     delta = pd.concat([results.runs("figure10"), results.runs("figure8", set="banana", solver=LIBSVM)])
-    noisy, clean = (
-        finishing["set"].isin(each) for each in (["banana", "adult", "usps-n"], ["waveform", "reuters", "usps"])
-    )
+    noisy = finishing["set"].isin(["banana", "adult", "usps-n"])
+    clean = finishing["set"].isin(["waveform", "reuters", "usps"])
     there = np.where(eight["solver"] == LIBSVM, eight["set"] == "mnist-8", eight["set"] == "mnist-8-noise")
-    draw = (
-        eight["dataset"].str.extract(r"noise_seed=(\d+)")[0].fillna("0").astype(int)
-    )  # each beside the one with clean labels
+    # each beside the one with clean labels
+    draw = eight["dataset"].str.extract(r"noise_seed=(\d+)")[0].fillna("0").astype(int)
     flipped = eight.assign(seed=draw, set="mnist-8, 10 % flipped", dataset="")[there.astype(bool)]
-    found = {
+
+    def by_delta(way: str, values: Sequence[float], compare: Any) -> list[Estimate]:
+        return [replace(one, name=f"{d:g}") for d in values for one in compare(delta, plan.with_delta(way, d), LIBSVM)]
+
+    return {
         "x1": errors(runs, ONE, LIBSVM),
         "x2": errors(runs, plan.TWO, LIBSVM),
         "x5": within(below(results, plan.FIVE), most=1e-3),
@@ -291,34 +288,21 @@ def claims(results: Results) -> list[Claim]:
         "growth": growth(results),
         "finishing": estimates(finishing[noisy], PRINTED, ONLINE, "error", most=0.0, aspect="points of error")
         + estimates(finishing[clean], PRINTED, ONLINE, "support_vectors", least=0.95, aspect="SV, after over before"),
-        "repeated": [
-            replace(each, name=f"{d:g}")
-            for d in plan.DELTAS
-            for each in errors(delta, plan.with_delta("epochs=2,", d), LIBSVM)
-        ],
-        "small": [
-            replace(each, name=f"{d:g}")
-            for d in plan.DELTAS[-4:]
-            for each in estimates(delta, plan.with_delta("", d), LIBSVM, "error", least=0.0)
-        ],
+        "repeated": by_delta("epochs=2,", plan.DELTAS, errors),
+        "small": within(by_delta("", plan.DELTAS[-4:], partial(differences, quantity="error")), least=0.0),
         "active": [
-            replace(each, name=f"{name.upper()}, {stop:,}")
-            for name in ("active", "autoactive")
-            for stop in (5000, 7500)
-            for each in estimates(adult, stopped_at(name, stop), LIBSVM, "error", most=0.0)
+            replace(one, name=f"{name.upper()}, {stop:,}") for name in ("active", "autoactive") for stop in (5000, 7500)
+            for one in estimates(adult, stopped_at(name, stop), LIBSVM, "error", most=0.0)
         ],
         "auto": estimates(adult, stopped_at("autoactive", 2500), LIBSVM, "error", most=0.0, aspect="points of error")
         + estimates(adult, stopped_at("autoactive", 2500), ONE, "cpu", most=1 / 15, aspect="time"),
         "gradient": [
-            each
-            for own, stop in ((adult, 2500), (flipped, 2400))
-            for each in estimates(own, stopped_at("gradient", stop), stopped_at("random", stop), "error", least=0.25)
+            one for own, stop in ((adult, 2500), (flipped, 2400))
+            for one in estimates(own, stopped_at("gradient", stop), stopped_at("random", stop), "error", least=0.25)
         ],
         "clean": first_as_good(eight),
         "noise": errors(flipped, stopped_at("active", 3200), LIBSVM),
-    }
-    rows = pd.read_csv(STUDY.folder / "claims.csv").itertuples()
-    return [Claim(row.text, row.criterion, found[row.key], row.whose) for row in rows]
+    }  # fmt: skip
 
 
 def growth(results: Results) -> list[Estimate]:
@@ -355,11 +339,9 @@ STUDY = Study(
         "figure6": figure6, "scaling": scaling, "figure9": figure9, "figure10": figure10, "selected": selected,
     },
     pictures={"figure8": drawn, **pictures.PICTURES},
-    claims=claims,
+    estimates=claims,
     numbers=numbers,
     derived=derived,
-    printed={
-        "kernel_values_M": ("kernel_evaluations", 1e-6, 0.0),
-        "libsvm_kernel_values_M": ("info.kernel_evaluations_libsvm", 1e-6, 0.0),
-    },
+    plugins=("plugin.py", "libsvm_counted.py"),
+    printed=PRINTED_AS,
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,10 +12,10 @@ from harness import Status
 from reports.kit.estimates import Estimate, differences, errors, ratios, within
 from reports.kit.page import beside
 from reports.kit.pictures import COLOURS, dots, lines
-from reports.kit.results import Results, select
+from reports.kit.results import QUANTITIES, Quantity, Results, select
 from reports.kit.rows import IDENTITY, grouped, newest, pivoted
 from reports.kit.settings import SETTINGS
-from reports.kit.study import Block, Claim, Study
+from reports.kit.study import Block, Study
 
 FULL, G, NC, I = SOLVERS = ("full-svm", "lasvm-g", "lasvm-nc", "lasvm-i")  # noqa: E741  the paper's letters
 PRINTED = "lasvm[second_order_from=none,finisher=none]"  # figure 2: of 2005, as printed
@@ -51,17 +52,14 @@ def plan(quick: bool) -> list[Block]:
     if quick:
         small = [replace(SETS[name].small(), gamma=gamma) for name, gamma in (("banana", 1.0), ("usps-n", 0.05))]
         bent = [f"{solver}[s={s:g}]" for solver in (NC, I) for s in (-3.0, 0.5)]
-        return [
-            *(block for each in small for block in each.blocks("table3", SOLVERS, 2, traced=True, **HOW)),
-            *small[0].blocks("figure5", bent, 1, **HOW),
-        ]
+        runs = [block for each in small for block in each.blocks("table3", SOLVERS, 2, traced=True, **HOW)]
+        return [*runs, *small[0].blocks("figure5", bent, 1, **HOW)]
     found: list[Block] = []
+    bent = [f"{solver}[s={s:g}]" for solver in (NC, I) for s in BENDS]
     for name, data in SETS.items():
         few = {"mnist-8": 1, "banana": RUNS}.get(name, 3)
         found += data.blocks("table3", SOLVERS, RUNS, runs=RUNS, traced=True, **HOW)
-        found += data.blocks(
-            "figure5", [f"{solver}[s={s:g}]" for solver in (NC, I) for s in BENDS], few, runs=RUNS, **HOW
-        )
+        found += data.blocks("figure5", bent, few, runs=RUNS, **HOW)
         for share in SHARES:
             found += part_of(name, N[name] // share).blocks("figure4", SOLVERS, few, runs=RUNS, **HOW)
     online = {**HOW, "formulation": "c-svc,c-svc-nobias"}
@@ -71,29 +69,23 @@ def plan(quick: bool) -> list[Block]:
     return [*found, *SETS["adult"].blocks("table1", [f"admissions[oracle={each}]" for each in (FULL, G)], 1, **HOW)]
 
 
-QUANTITIES = {
-    "accuracy": ("accuracy %", "accuracy", 1.0, ".2f"),
-    "prbep": ("PRBEP %", "metrics.prbep", 100.0, ".2f"),
-    "auc": ("AUC", "metrics.roc-auc", 1.0, ".3f"),
-    "g_means": ("g-means %", "metrics.g-means", 100.0, ".2f"),
-    "support_vectors": ("SV", "support_vectors", 1.0, ",.0f"),
-    "kernel_values_M": ("kernel values, M", "kernel_evaluations", 1e-6, ""),
-    "seconds": ("CPU s", "cpu", 1.0, ""),
-}
 RAMP = {
     "support_vectors": "SV", "non_support": "others in S", "admitted": "admitted", "admitted_left": "admitted with y f < -1",
     "admitted_right": "admitted with y f > 1", "cleaned_left": "removed, y f was < -1", "cleaned_right": "removed, y f was > 1",
 }  # fmt: skip
 
 
-def _table3(results: Results) -> pd.DataFrame:
-    runs = results.runs("table3")
-    return runs.assign(accuracy=100.0 - runs["error"])
+PRINTED_AS = {
+    **{name: Quantity(title, f"info.{name}", form=",.0f") for name, title in RAMP.items()}, **QUANTITIES,
+    "auc": Quantity("AUC", "metrics.roc-auc", form=".3f"),
+}  # fmt: skip
 
 
 def table3(results: Results) -> pd.DataFrame:
     """Table 3: the four solvers after one epoch, s = -1; figure 8 is its last column."""
-    return beside(_table3(results), select(results.published, figure="table3"), ["set", "solver"], QUANTITIES)
+    names = ("accuracy", "prbep", "auc", "g_means", "support_vectors", "kernel_values_M", "seconds")
+    columns = {name: PRINTED_AS[name] for name in names}
+    return beside(results.runs("table3"), select(results.published, figure="table3"), ["set", "solver"], columns)
 
 
 def differing(results: Results) -> pd.DataFrame:
@@ -110,7 +102,7 @@ def differing(results: Results) -> pd.DataFrame:
 
 def table1(results: Results) -> pd.DataFrame:
     """Table 1: where the examples of adult lay on the ramp when their turn came, and which were removed."""
-    columns = {name: (title, f"info.{name}", 1.0, ",.0f") for name, title in RAMP.items()}
+    columns = {name: PRINTED_AS[name] for name in RAMP}
     return beside(results.runs("table1"), select(results.published, figure="table1"), ["set", "solver"], columns)
 
 
@@ -146,30 +138,21 @@ def _during(results: Results) -> pd.DataFrame:
 
 def _epoch(results: Results) -> pd.DataFrame:
     """Return the points of the traces of Table 3's first runs: examples, duality gap an example, SV, kernel values."""
-    points = results.course(
-        ["info.visited", "info.gap", "support_vectors", "kernel_evaluations"], "table3", status=Status.OK
-    )
+    names = ["info.visited", "info.gap", "support_vectors", "kernel_evaluations"]
+    points = results.course(names, "table3", status=Status.OK)
     grouped(points.drop_duplicates("run"), ["set", "solver"])
     first = points.groupby(["set", "solver"])["run"].transform("min") == points["run"]
     points = points[first & (points["info.visited"] > 0)]
-    return points.assign(gap=points["info.gap"] / points["info.visited"])
+    return points.assign(gap=points["info.gap"] / points["info.visited"], millions=1e-6 * points["kernel_evaluations"])
 
 
-def figure1(results: Results) -> Any:
-    return lines(
-        _epoch(results), "info.visited", "gap", colours=COLOUR, yscale="log", xlabel="examples", ylabel="gap / examples"
-    )
+def over_examples(quantity: str, title: str, **how: Any) -> Callable[[Results], Any]:
+    """Return what draws a quantity over the examples of Table 3's first runs."""
 
+    def draw(results: Results) -> Any:
+        return lines(_epoch(results), "info.visited", quantity, colours=COLOUR, xlabel="examples", ylabel=title, **how)
 
-def figure6(results: Results) -> Any:
-    return lines(
-        _epoch(results), "info.visited", "support_vectors", colours=COLOUR, xlabel="examples", ylabel="support vectors"
-    )
-
-
-def figure7(results: Results) -> Any:
-    points = _epoch(results).assign(millions=lambda each: 1e-6 * each["kernel_evaluations"])
-    return lines(points, "info.visited", "millions", colours=COLOUR, xlabel="examples", ylabel="kernel values, M")
+    return draw
 
 
 def figure4(results: Results) -> Any:
@@ -199,15 +182,14 @@ def figure5(results: Results) -> Any:
 
 def figure8(results: Results) -> Any:
     how = {"aggfunc": "median", "sort": False}
-    seconds = pivoted(_table3(results), ["set"], "solver", "cpu", ["dataset", "seed"], **how)
-    return dots(
-        seconds.reindex(columns=list(SOLVERS)), "CPU seconds, median", colours=[COLOUR[each] for each in SOLVERS]
-    )
+    seconds = pivoted(results.runs("table3"), ["set"], "solver", "cpu", ["dataset", "seed"], **how)
+    seconds = seconds.reindex(columns=list(SOLVERS))
+    return dots(seconds, "CPU seconds, median", colours=[COLOUR[each] for each in SOLVERS])
 
 
-def claims(results: Results) -> list[Claim]:
-    """Return the paper's three claims on Table 3."""
-    runs = _table3(results)
+def claims(results: Results) -> dict[str, list[Estimate]]:
+    """Return the estimates of each claim."""
+    runs = results.runs("table3")
     noisy = runs[runs["set"].isin(NOISY)]
     bent = _bent(results).query("set == 'banana'")
     bent = bent.assign(set=[f"s = {s:g}" for s in bent["s"]], solver=bent["kind"])
@@ -217,36 +199,15 @@ def claims(results: Results) -> list[Claim]:
         return [found for aspect, one, other in chain
                 for found in within(ratios(runs, one, other, quantity), most=1.0, aspect=aspect)]  # fmt: skip
 
-    return [
-        Claim(
-            "The ramp loss keeps at most half of the support vectors where labels are noisy (Table 3).",
-            "support vectors of LASVM-NC over the Full SVM's at most 0.5",
-            within(ratios(noisy, NC, FULL, "support_vectors"), most=0.5),
-        ),
-        Claim(
-            "It costs no accuracy (Table 3).",
-            "errors more than the Full SVM: at most 5 % of its own",
-            errors(runs, NC, FULL),
-        ),
-        Claim(
-            "LASVM-I computes the fewest kernel values, then LASVM-NC and LASVM-G, the Full SVM the most (Table 3, figure 7).",
-            "kernel values of one over those of the next at most 1", in_order("kernel_evaluations"), "the paper's",
-        ),
-        Claim(
-            "In the same order they take more time (Table 3).", "CPU time of one over that of the next at most 1", in_order("cpu"),
-            "the paper's",
-        ),
-        Claim(
-            "LASVM-NC has fewer support vectors than LASVM-I (Table 3).", "support vectors over LASVM-I's at most 1",
-            within(ratios(runs, NC, I, "support_vectors"), most=1.0), "the paper's",
-        ),
-        Claim(
-            "On banana LASVM-NC is more accurate than LASVM-I with fewer support vectors, for every s (Figure 5).",
-            "points of error more than LASVM-I at most 0; support vectors over LASVM-I's at most 1",
-            [*within(differences(bent, NC, I, "error"), most=0.0, aspect="points of error"),
-             *within(ratios(bent, NC, I, "support_vectors"), most=1.0, aspect="support vectors")], "the paper's",
-        ),
-    ]  # fmt: skip
+    return {
+        "support": within(ratios(noisy, NC, FULL, "support_vectors"), most=0.5),
+        "accuracy": errors(runs, NC, FULL),
+        "kernel": in_order("kernel_evaluations"),
+        "time": in_order("cpu"),
+        "fewer": within(ratios(runs, NC, I, "support_vectors"), most=1.0),
+        "bends": within(differences(bent, NC, I, "error"), most=0.0, aspect="points of error")
+        + within(ratios(bent, NC, I, "support_vectors"), most=1.0, aspect="support vectors"),
+    }
 
 
 STUDY = Study(
@@ -255,14 +216,11 @@ STUDY = Study(
     plan=plan,
     tables={"table3": table3, "differing": differing, "table1": table1, "bends": bends, "during": during},
     pictures={
-        "figure1": figure1, "figure2": figure2, "figure4": figure4, "figure5": figure5, "figure6": figure6, "figure7": figure7,
+        "figure1": over_examples("gap", "gap / examples", yscale="log"), "figure2": figure2, "figure4": figure4, "figure5": figure5,
+        "figure6": over_examples("support_vectors", "support vectors"), "figure7": over_examples("millions", "kernel values, M"),
         "figure8": figure8,
     },
-    claims=claims,
-    printed={
-        "accuracy": ("error", -1.0, 100.0), "prbep": ("metrics.prbep", 100.0, 0.0), "auc": ("metrics.roc-auc", 1.0, 0.0),
-        "g_means": ("metrics.g-means", 100.0, 0.0), "kernel_values_M": ("kernel_evaluations", 1e-6, 0.0),
-        "seconds": ("cpu", 1.0, 0.0),
-        **{name: (f"info.{name}", 1.0, 0.0) for name in RAMP if name != "support_vectors"},
-    },
+    estimates=claims,
+    plugins=("plugin.py",),
+    printed=PRINTED_AS,
 )  # fmt: skip

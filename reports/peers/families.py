@@ -1,4 +1,4 @@
-"""A plugin for the benchmark alone: the data source ``drawn``, problems that nobody tuned for, of eight families.
+"""A plugin for the benchmark alone: the data source ``drawn``, problems that nobody tuned for, and the solver ``limit``.
 
 A draw is told by its family, n, d, noise, seed and number; C and gamma, the data's defaults, do not change the points.
 ``harness compare --plugin-path reports/peers/families.py 'drawn[family=heavy,n=2000,d=3]' smo-block,libsvm`` runs one.
@@ -8,13 +8,16 @@ Source: none; the teacher is the one that the first maps were measured with.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import statistics
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from harness import Dataset, DataSource, content_sha256, hookimpl, parameter
+from harness import CSVC, Dataset, DataSource, Iterate, Problem, Solver, content_sha256, get_solver, hookimpl, parameter
+from harness.problems import EpsSVR
 
 Family = Literal["teacher", "mixture", "binary", "heavy", "imbalance", "duplicates", "scaled", "regression"]
 FAMILIES: tuple[Family, ...] = get_args(Family)
@@ -109,15 +112,9 @@ def _scaled(n: int, d: int, rng: np.random.Generator) -> Sample:
 
 
 _DRAWN: dict[Family, Callable[[int, int, np.random.Generator], Sample]] = {
-    "teacher": _teacher,
-    "mixture": _mixture,
-    "binary": _binary,
-    "heavy": _heavy,
-    "imbalance": _teacher,
-    "duplicates": _duplicates,
-    "scaled": _scaled,
-    "regression": _teacher,
-}
+    "teacher": _teacher, "mixture": _mixture, "binary": _binary, "heavy": _heavy, "imbalance": _teacher,
+    "duplicates": _duplicates, "scaled": _scaled, "regression": _teacher,
+}  # fmt: skip
 
 
 def labels(value: Any, share: float, noise: float, rng: np.random.Generator) -> Any:
@@ -170,6 +167,44 @@ class Drawn(DataSource):
         sha256 = content_sha256(sample.x, y, sample.x[:0], y[:0])
         task: Any = "regression" if self.family == "regression" else "classification"
         return Dataset(self.label, sample.x, y, sample.x[:0], y[:0], sha256, task, defaults)
+
+
+@dataclass(frozen=True)
+class Limit(Solver):
+    """``oracle``, and the kernel values that any certificate of its model reads: those between support vectors and all points.
+
+    info: ``fit_cpu`` and ``limit_cpu``, CPU seconds of the oracle and of these values in float32, medians of ``turns``.
+    """
+
+    name = "limit"
+    solves = (CSVC, EpsSVR)
+    oracle: str = parameter("smo-block", "a solver, by name")
+    gap: float = parameter(1e-3, "its target, a relative gap", gt=0)
+    turns: int = parameter(3, "fits, each followed by the kernel values", ge=1)
+
+    def warm_ups(self) -> tuple[Solver, ...]:
+        """Return those of the oracle, and the solver itself."""
+        return (*get_solver(self.oracle).warm_ups(), self)
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        fits, limits = [], []
+        for _ in range(self.turns):
+            kernel = problem.kernel.replace(cache_mb=problem.kernel.cache_mb)  # with an empty cache
+            again = type(problem)(kernel, problem.targets, problem.settings)
+            began = time.process_time()
+            *_, last = get_solver(self.oracle).with_target_gap(self.gap).iterates(again, rng.spawn(1)[0])
+            fits.append(time.process_time() - began)
+            single = problem.kernel.replace(dtype=np.float32)
+            began = time.process_time()
+            single.expand(last.dual_coef)
+            limits.append(time.process_time() - began)
+        info = {"fit_cpu": statistics.median(fits), "limit_cpu": statistics.median(limits)}
+        yield Iterate(last.dual_coef, last.intercept, done=last.done, step=last.step, info=info)
+
+
+@hookimpl
+def harness_solvers() -> list[type[Solver]]:
+    return [Limit]
 
 
 @hookimpl

@@ -1,5 +1,6 @@
 """A plugin for this study alone: tubes, the points of the paper's counterexample, and solvers that measure its claims.
 
+``gap-clouds``     two halves of a normal cloud, a gap between them, some of the training labels exchanged
 ``tube-clouds``    points around a hyperplane in a tube of known width, some of them outside
 ``corners``        the nearest points of two reduced hulls rest on n + 2 k - 1 points, by construction
 ``figure-4``       the points of Figures 4 and 5
@@ -17,24 +18,43 @@ import numpy as np
 from harness_sampling import smallest_separating_k
 from harness_sampling.tube_svr import TubeSVR
 
-from harness import (
-    Dataset,
-    DataSource,
-    Iterate,
-    Problem,
-    ProblemSummary,
-    Solver,
-    content_sha256,
-    get_solver,
-    hookimpl,
-    parameter,
-)
+from harness import Dataset, DataSource, Iterate, Problem, ProblemSummary, Solver, get_solver, hookimpl, parameter
 from harness.problems import HardMargin, ReducedHull
+from reports.kit.plugin_tools import dataset
 
 _MOST = 14  # examples of which every subset is solved
 _EXACT = 1e-10  # relative gap of each
 _BETTER = 1e-7  # |w|^2 of a subset is larger by this part, or it is the same
 _PIECE = 64  # subsets between two looks at the clock
+
+
+@dataclass(frozen=True)
+class GapClouds(DataSource):
+    """Normal points in d dimensions; the first coordinate is drawn away from 0 by gap / 2, and its sign is the class.
+
+    The classes of the first ``outliers`` training points are exchanged: as many of each class, up to one.
+    """
+
+    name = "gap-clouds"
+    description = (
+        "A normal cloud cut in two by a gap; +1 is the side of positive first coordinates, outliers exchanged."
+    )
+    n: int = parameter(1000, "training points", ge=2)
+    n_test: int = parameter(1000, "test points, none of them an outlier", ge=0)
+    d: int = parameter(5, "dimensions", ge=1)
+    gap: float = parameter(0.5, "distance of the two sides", gt=0)
+    outliers: int = parameter(0, "training points with the other class", ge=0)
+    seed: int = parameter(0, "seed of the draw", ge=0)
+
+    def load(self) -> Dataset:
+        """Return the points; the test points do not change with n."""
+
+        def cut(x: Any, rng: np.random.Generator) -> Any:
+            side = np.where(np.arange(len(x)) % 2, -1.0, 1.0)
+            x[:, 0] = side * (np.abs(x[:, 0]) + 0.5 * self.gap)
+            return side
+
+        return _cloud(self, cut, lambda y: -y)
 
 
 @dataclass(frozen=True)
@@ -56,13 +76,23 @@ class TubeClouds(DataSource):
 
     def load(self) -> Dataset:
         """Return the points; the test points do not change with n."""
-        parts: list[Any] = []
-        for n, rng in zip((self.n, self.n_test), np.random.default_rng(self.seed).spawn(2), strict=True):
-            x = rng.standard_normal((n, self.d))
-            parts += [x, x.sum(axis=1) / np.sqrt(self.d) + rng.uniform(-self.half, self.half, n)]
-        moved = np.arange(self.n) < self.outliers
-        parts[1] = parts[1] + np.where(moved, np.where(np.arange(self.n) % 2, -self.reach, self.reach), 0.0)
-        return Dataset(self.label, *parts, content_sha256(*parts), "regression", {"kernel": "linear", "C": 1.0})
+
+        def target(x: Any, rng: np.random.Generator) -> Any:
+            return x.sum(axis=1) / np.sqrt(self.d) + rng.uniform(-self.half, self.half, len(x))
+
+        return _cloud(
+            self, target, lambda y: y + np.where(np.arange(len(y)) % 2, -self.reach, self.reach), "regression"
+        )
+
+
+def _cloud(source: GapClouds | TubeClouds, label: Any, spoil: Any, task: Any = "classification") -> Dataset:
+    """Return normal points with the targets that ``label`` gives them, those of the first ``outliers`` training points spoilt."""
+    parts: list[Any] = []
+    for n, rng in zip((source.n, source.n_test), np.random.default_rng(source.seed).spawn(2), strict=True):
+        x = rng.standard_normal((n, source.d))
+        parts += [x, label(x, rng)]
+    parts[1] = np.where(np.arange(source.n) < source.outliers, spoil(parts[1]), parts[1])
+    return dataset(source, *parts, task=task, defaults={"kernel": "linear", "C": 1.0})
 
 
 @dataclass(frozen=True)
@@ -113,7 +143,7 @@ def _around(source: DataSource, positive: Any, middle: Any, k: int) -> Dataset:
     negative[:, -1] += 1.0 + steps
     x = np.concatenate([positive, negative])
     y = np.repeat([1.0, -1.0], [len(positive), k])
-    return Dataset(source.label, x, y, x, y, content_sha256(x, y, x, y), defaults={"kernel": "linear", "C": 1.0})
+    return dataset(source, x, y, x, y, defaults={"kernel": "linear", "C": 1.0})
 
 
 @dataclass(frozen=True)
@@ -237,7 +267,7 @@ def _with_k(problem: HardMargin, k: int) -> ReducedHull:
 @hookimpl
 def harness_datasets() -> list[type[DataSource]]:
     """Return the data sources of the study."""
-    return [Corners, Figure4, TubeClouds]
+    return [Corners, Figure4, GapClouds, TubeClouds]
 
 
 @hookimpl

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 
 from harness import Status
-from reports.kit.estimates import Estimate, exact, mean_of, share, within
+from reports.kit.estimates import Estimate, exact, means, share, within
 from reports.kit.pictures import dots, lines
 from reports.kit.results import Results
 from reports.kit.rows import grouped
-from reports.kit.study import Block, Claim, Study
+from reports.kit.study import Block, Study
 
 ORACLE = "oracle=smo-block]"
 BISECTION, DOUBLING = "chosen-k", "chosen-k[how=doubling]"
@@ -107,16 +107,12 @@ def plan(quick: bool) -> list[Block]:
     """Return the runs of all claims; what follows from the least k that separates is `ladder`."""
     hard, soft, tubes = (HARD[:2], SOFT[1:2], TUBES[:1]) if quick else (HARD, SOFT, TUBES)
     seeds = 2 if quick else 5
-    found = [
-        each.block("rounds", [each.solver("delta=bound"), each.solver("delta=adaptive")], seeds)
-        for each in (*hard, *soft)
-    ]
+    both = ("delta=bound", "delta=adaptive")
+    found = [each.block("rounds", [each.solver(delta) for delta in both], seeds) for each in (*hard, *soft)]
     found += [each.block("counted", [each.solver(f"delta={each.counted}")], seeds) for each in soft]
     for each in tubes:
-        found += [
-            each.block("tubes", [each.solver(f"delta={each.delta}")], seeds),
-            each.block("tubes", [each.solver(exact_one=True)]),
-        ]
+        found.append(each.block("tubes", [each.solver(f"delta={each.delta}")], seeds))
+        found.append(each.block("tubes", [each.solver(exact_one=True)]))
     for kind, n, k, draws in SMALL[-1:] if quick else SMALL:
         data = {"clouds": "gap-clouds[n=10,n_test=10,d={n},gap=1,seed={seed}]",
             "tube": "tube-clouds[n=5,n_test=10,d={n},seed={seed}]",
@@ -131,9 +127,8 @@ def plan(quick: bool) -> list[Block]:
     for each in SWEPT:
         sizes = sorted({max(round(part * each.delta**2), each.n + 1 + 2 * each.k) for part in SHARES})
         most = math.ceil(each.rounds)
-        found.append(
-            each.block("small", [each.solver("delta=bound", f"r={r}", f"max_rounds={most}") for r in sizes], 6)
-        )
+        solvers = [each.solver("delta=bound", f"r={r}", f"max_rounds={most}") for r in sizes]
+        found.append(each.block("small", solvers, 6))
     for each in SIZED:
         found += [each.block("dimension", [each.solver(exact_one=True)]),
                   each.block("dimension", [each.solver("delta=1", f"r={each.m // 2}", "max_rounds=1")], 10)]  # fmt: skip
@@ -167,13 +162,18 @@ def ladder(quick: bool, results: Results) -> list[Block]:
 
 
 def sampled(results: Results, figure: str | Sequence[str]) -> pd.DataFrame:
-    """Return the runs that ended, or did the rounds that they were asked for, with the bounds of their points."""
+    """Return the runs that ended, or did the rounds that they were asked for, with the bounds of their points.
+
+    ``extremes`` : those that the violators of the first round stand for
+    """
     runs = results.runs(figure, status=None)
     asked = (runs["status"] == Status.UNFINISHED) & runs["solver"].str.contains("max_rounds=1,")
     runs = runs[(runs["status"] == Status.OK) | asked]
     points = runs["set"].map(NAMED)
     columns = {"delta": "delta", "counted": "counted", "bound": "rounds"}
-    return runs.assign(**{
+    first = results.course(["info.log_share"], figure, point=0).set_index("run")["info.log_share"]
+    m, r = runs["n_train"], runs["info.r"]
+    return runs.assign(extremes=runs["run"].map(first) * m * (r + 1) / (m - r), **{
         column: [getattr(each, name, np.nan) for each in points] for column, name in columns.items()
     })  # fmt: skip
 
@@ -214,10 +214,9 @@ def _rounds(runs: pd.DataFrame) -> pd.DataFrame:
 
 def small(results: Results) -> pd.DataFrame:
     """How small r may be: runs that end within the theorem's rounds, rounds and CPU seconds"""
-    runs = results.runs("small", status=None).assign(
-        r=lambda each: each["solver"].str.extract(r"r=(\d+)")[0].astype(int)
-    )
-    return grouped(runs.assign(ended=runs["status"] == Status.OK), ["set", "r"]).agg(
+    runs = results.runs("small", status=None)
+    runs = runs.assign(r=runs["solver"].str.extract(r"r=(\d+)")[0].astype(int), ended=runs["status"] == Status.OK)
+    return grouped(runs, ["set", "r"]).agg(
         ended=("ended", "sum"), runs=("run", "size"), rounds=("info.rounds", "mean"), cpu=("cpu", "median")
     )
 
@@ -225,22 +224,10 @@ def small(results: Results) -> pd.DataFrame:
 def dimension(results: Results) -> pd.DataFrame:
     """The support of the optimum and the mean extremes of samples of half of the points, beside the bounds of delta"""
     runs = sampled(results, "dimension")
-    first = results.course(["info.log_share"], "dimension")
-    first = first[first["point"] == 0].set_index("run")["info.log_share"]
-    m, r = runs["n_train"], runs["info.r"]
-    runs = runs.assign(extremes=runs["run"].map(first) * m * (r + 1) / (m - r))
-    exact_one = runs["solver"].str.startswith("smo-block")
-    runs = runs.assign(support=runs["support_vectors"].where(exact_one))
-    return (
-        grouped(runs, "set", ["solver", "seed"], sort=False)
-        .agg(
-            support=("support", "mean"),
-            extremes=("extremes", "mean"),
-            counted=("counted", "first"),
-            delta=("delta", "first"),
-        )
-        .rename(columns={"counted": "n + 2 k - 1", "delta": "k (n + 1)", "extremes": "mean extremes"})
-    )
+    runs = runs.assign(support=runs["support_vectors"].where(runs["solver"].str.startswith("smo-block")))
+    columns = {"support": ("support", "mean"), "mean extremes": ("extremes", "mean"), "n + 2 k - 1": ("counted", "first"),
+               "k (n + 1)": ("delta", "first")}  # fmt: skip
+    return grouped(runs, "set", ["solver", "seed"], sort=False).agg(**columns)
 
 
 def basis_runs(results: Results) -> pd.DataFrame:
@@ -251,19 +238,18 @@ def basis_runs(results: Results) -> pd.DataFrame:
     tube = runs["set"].str.startswith("tube")
     n = runs["set"].str.extract(r"n=(\d+)")[0].astype(float) + tube
     k = runs["set"].str.extract(r"k=(\d+)")[0].astype(float)
-    proved = (k * (n + 1)).where(
-        ~tube, n + 1 + 2 * k * (k > 1)
-    )  # of tubes with their target as one of n: Theorems 5.1, 5.2
+    of_tube = n + 1 + 2 * k * (k > 1)  # with their target as one of n: Theorems 5.1, 5.2
+    proved = (k * (n + 1)).where(~tube, of_tube)
     return runs.assign(tube=tube, counted=n + 2 * k - 1, argued=n + 1 + k, proved=proved)
 
 
 def bases(results: Results) -> pd.DataFrame:
     """The combinatorial dimension by its definition: the largest basis of a few examples, beside the bounds"""
-    found = grouped(basis_runs(results), "set", sort=False).agg(
-        draws=("run", "size"), least=("info.largest", "min"), largest=("info.largest", "max"), counted=("counted", "first"),
-        argued=("argued", "first"), proved=("proved", "first"),
-    )  # fmt: skip
-    return found.rename(columns={"counted": "n + 2 k - 1", "argued": "n + 1 + k", "proved": "the theorem's"})
+    columns = {
+        "draws": ("run", "size"), "least": ("info.largest", "min"), "largest": ("info.largest", "max"),
+        "n + 2 k - 1": ("counted", "first"), "n + 1 + k": ("argued", "first"), "the theorem's": ("proved", "first"),
+    }  # fmt: skip
+    return grouped(basis_runs(results), "set", sort=False).agg(**columns)
 
 
 def choosing(results: Results) -> pd.DataFrame:
@@ -284,13 +270,9 @@ def extremes(results: Results) -> pd.DataFrame:
     """Return the runs of one round in a kernel's space, with the extremes that their violators stand for over their support."""
     runs = sampled(results, "kernels")
     runs = runs[runs["solver"].str.contains("max_rounds=1,")]
-    first = results.course(["info.log_share"], "kernels")
-    first = first[first["point"] == 0].set_index("run")["info.log_share"]
-    m, r = runs["n_train"], runs["info.r"]
-    found = runs["run"].map(first) * m * (r + 1) / (m - r)
-    sampled_ = [f", sample {part:.0f} %" for part in 100 * r / m]
-    named = runs["set"].str.replace(", rbf", "") + pd.Series(sampled_, runs.index, dtype="str")
-    return runs.assign(ratio=found / runs["support_vectors"], named=named)
+    parts = [f", sample {part:.0f} %" for part in 100 * runs["info.r"] / runs["n_train"]]
+    named = runs["set"].str.replace(", rbf", "") + pd.Series(parts, runs.index, dtype="str")
+    return runs.assign(ratio=runs["extremes"] / runs["support_vectors"], named=named)
 
 
 def kernels(results: Results) -> pd.DataFrame:
@@ -315,12 +297,10 @@ def rounds_over_m(results: Results) -> Any:
     runs = theorem_runs(results)
     parts = runs["set"].str.extract(r"m=(\d+), (n=\d+), outliers=\d+, (k=\d+)")
     runs = runs.assign(m=parts[0].astype(float), line=parts[1] + ", " + parts[2])
-    both = pd.concat(
-        [runs.assign(what="rounds", value=runs["info.rounds"]), runs.assign(what="6 delta ln m", value=runs["bound"])]
-    )
-    return lines(
-        both, "m", "value", panel="what", line="line", style=".-", xscale="log", xlabel="points", ylabel="rounds"
-    )
+    quantities = {"rounds": "info.rounds", "6 delta ln m": "bound"}
+    both = pd.concat([runs.assign(what=what, value=runs[name]) for what, name in quantities.items()])
+    how = {"style": ".-", "xscale": "log", "xlabel": "points", "ylabel": "rounds"}
+    return lines(both, "m", "value", panel="what", line="line", **how)
 
 
 def sizes(results: Results) -> Any:
@@ -337,29 +317,20 @@ def dimensions(results: Results) -> Any:
     return dots(table.rename(index=lambda name: ", ".join(name.split(", ")[1::2])), "examples")
 
 
-def claims(results: Results) -> list[Claim]:
-    """Return the paper's claims."""
+def claims(results: Results) -> dict[str, list[Estimate]]:
+    """Return the estimates of each claim."""
     runs, small_ = theorem_runs(results), small(results)
     over, over_tubes = (
-        [mean_of(str(name), own["info.rounds"] / own["bound"], ".3f") for name, own in grouped(each, "set", sort=False)]
+        means(each.assign(part=each["info.rounds"] / each["bound"]), "part", ".3f")
         for each in (runs, theorem_runs(results, "tubes"))
     )
-    lucky = (
-        share("all rounds", int(runs["info.successful_rounds"].sum()), int(runs["info.rounds"].sum()))
-        if len(runs)
-        else None
-    )
+    lucky = share("all rounds", int(runs["info.successful_rounds"].sum()), int(runs["info.rounds"].sum()))
     half: list[Estimate | None] = []
-    for name, own in small_.groupby("set") if len(small_) else ():
-        r = own.index.get_level_values("r")
-        few = own[r <= 0.5 * r.max()].tail(1)
-        half += [
-            share(
-                f"{name}: r = {few.index[0][1]:,} of {r.max():,}, share of runs that end",
-                int(few["ended"].iloc[0]),
-                int(few["runs"].iloc[0]),
-            )
-        ]
+    for name, own in small_.reset_index("r").groupby("set"):
+        most = own["r"].max()
+        few = own[own["r"] <= 0.5 * most].astype(int).iloc[-1]
+        of = f"{name}: r = {few['r']:,} of {most:,}, share of runs that end"
+        half.append(share(of, int(few["ended"]), int(few["runs"])))
     basis = basis_runs(results)
     proved, promised, argued = (
         [exact(f"over {len(own)} problems", float((own["info.largest"] / own[bound]).max()))] if len(own) else []
@@ -367,43 +338,16 @@ def claims(results: Results) -> list[Claim]:
     )
     doubled = results.runs("choosing", solver=DOUBLING)
     least = grouped(results.runs("choosing", solver=BISECTION), "set", over=())["info.k"].first()
-    right = (doubled["info.k"] >= doubled["set"].map(least)) if len(doubled) else pd.Series(dtype=bool)
-    ratios = [mean_of(str(name), own["ratio"], ".2f") for name, own in grouped(extremes(results), "named", sort=False)]
-    return [
-        Claim(
-            "Expected rounds are at most 6 delta ln m, and half of them succeed (Theorems 2.2 and 4.3).",
-            "rounds over the bound at most 1; share of successes at least 0.5",
-            [*within(over, most=1.0, aspect="rounds / bound"), *within([lucky], least=0.5, aspect="successes")],
-            "the paper's",
-        ),
-        Claim(
-            "Much smaller samples are sufficient (section 4, the remark on the combinatorial dimension).",
-            "at least half of the runs end with half of the theorem's sample or less",
-            within(half, least=0.5),
-        ),
-        Claim(
-            "The combinatorial dimension is at most k (n + 1) (Lemma 4.2), of tubes at most n + 2 + 2 k (Theorem 5.2).",
-            "the largest basis over it at most 1",
-            [*within(proved, most=1.0, aspect="hulls"), *within(promised, most=1.0, aspect="tubes")],
-            "the paper's",
-        ),
-        Claim(
-            "It can exceed n + 1 + k (figures 4 and 5).", "the largest basis over n + 1 + k above 1",
-            [one.at_least(math.nextafter(1.0, 2.0)) for one in argued], "the paper's",
-        ),
-        Claim(
-            "Tubes of regression are found in as few rounds (Theorems 5.1 and 5.2).", "rounds over the bound at most 1",
-            within(over_tubes, most=1.0), "the paper's",
-        ),
-        Claim(
-            "Doubling finds a k that separates (section 6).", "share of runs at least 0.9",
-            within([share("runs whose k separates", int(right.sum()), len(right))], least=0.9),
-        ),
-        Claim(
-            "With kernels the support takes the place of the dimension (section 4).", "mean extremes over the support at most 1.05",
-            within(ratios, most=1.05),
-        ),
-    ]  # fmt: skip
+    right = doubled["info.k"] >= doubled["set"].map(least).astype(float)
+    return {
+        "rounds": within(over, most=1.0, aspect="rounds / bound") + within([lucky], least=0.5, aspect="successes"),
+        "small": within(half, least=0.5),
+        "dimension": within(proved, most=1.0, aspect="hulls") + within(promised, most=1.0, aspect="tubes"),
+        "exceeded": [one.at_least(math.nextafter(1.0, 2.0)) for one in argued],
+        "tubes": within(over_tubes, most=1.0),
+        "doubling": within([share("runs whose k separates", int(right.sum()), len(right))], least=0.9),
+        "kernels": within(means(extremes(results), "ratio", ".2f", "named"), most=1.05),
+    }
 
 
 def numbers(results: Results) -> Mapping[str, Any]:
@@ -432,7 +376,7 @@ STUDY = Study(
         "choosing": choosing, "kernels": kernels,
     },
     pictures={"rounds": rounds_over_m, "small": sizes, "dimension": dimensions},
-    claims=claims,
+    estimates=claims,
     numbers=numbers,
     expected=(Status.UNFINISHED,),
     plugins=("plugin.py",),

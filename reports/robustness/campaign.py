@@ -1,11 +1,11 @@
 """Try what can go wrong, composed at random, for as long as asked, and judge what the harness makes of it.
 
-    python reports/robustness/campaign.py --seconds 3600 --seed 7
-    python reports/robustness/campaign.py --trial plugins:12 --seed 7       # one trial again; its files are kept
+    python -m reports.robustness.campaign --seconds 3600 --seed 7
+    python -m reports.robustness.campaign --trial plugins:12 --seed 7       # one trial again; its files are kept
 
-Kinds of trials: ``plugins`` (a solver that raises, hangs, crashes, floods, leaves processes, yields nonsense), ``kills``
-(signals to the command and its processes, then the command again), ``lines`` (odd command lines), ``stores`` (spoilt result
-stores).
+Kinds of trials: ``plugins`` (a solver of the tests' plugins, or of `reports.robustness.deeds`, that raises, hangs, crashes,
+floods, leaves processes, yields nonsense), ``kills`` (signals to the command and its processes, then the command again),
+``lines`` (odd command lines).
 
 Every trial is held to the same promises: the command ends in time with an exit code that the manual knows; no traceback and
 no control character is shown; each run has one row, those of good solvers are ``ok`` and in the store; no process and no file
@@ -23,26 +23,27 @@ import random
 import re
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
-import textwrap
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from harness import Status
+from harness import HarnessError, Status
+from harness.run.store import read_results
+from reports.robustness.deeds import DEEDS, PLACES
+from tests.adversaries.plugins.cheats import AT_END, BEFORE, INSTEAD
+from tests.run.plugins.faulty import FAULTS
 
 ROOT = Path(__file__).resolve().parents[2]
 HARNESS = [sys.executable, "-m", "harness"]
 MARKER = "HARNESS_CAMPAIGN"  # in the environment of every process of a trial
-HOSTILE = "\x1b]0;owned\x07\x1b[2J<script>alert(1)</script>\udcff\u202e | `;rm -rf ~` {0} %s \r\n[bold]"
 DATA = "twonorm[n=60,n_test=20]"
 PATIENCE = 60.0  # seconds that a command may take beside the limits of its runs, on a machine that does nothing else
 SETTLING = 3.0  # seconds for what a command left to be gone
@@ -95,17 +96,12 @@ class Place:
             "TMPDIR": str(self.folder / "tmp"),
             "HARNESS_CACHE": str(self.cache),
             "HARNESS_STORE": str(self.store),
+            "SLOW_STEPS_LOG": str(self.given / "log"),
         }
         with (self.folder / f"{name}.out").open("wb") as out, (self.folder / f"{name}.err").open("wb") as err:
-            process = subprocess.Popen(
-                [*self.command, *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                env={**kept, **own},
-                cwd=self.folder / "cwd",
-                start_new_session=True,
-            )
+            streams = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
+            how = {**streams, "env": {**kept, **own}, "cwd": self.folder / "cwd", "start_new_session": True}
+            process = subprocess.Popen([*self.command, *arguments], **how)
         self.started.append(process)
         return process
 
@@ -192,38 +188,26 @@ def judge_rows(place: Place, done: Done, asked: Sequence[tuple[str, Any]], good:
     asked : the solver and the first parameter, or else the seed, of each run
     """
     try:
-        rows = {"shown": json.loads(done.out), "stored": _stored(place.store)}
-    except (ValueError, sqlite3.Error) as error:
+        shown, frame = json.loads(done.out), read_results(place.store)
+    except (ValueError, HarnessError) as error:
         place.broken.append(f"the rows cannot be read: {error}")
         return
-    for where, found in rows.items():
-        there = Counter(_run_of(row) for row in found if where == "shown" or row.get("sources"))
-        place.broken += [f"{there[run]} rows {where} of {run}" for run in asked if there[run] != 1 and where == "shown"]
-        place.broken += [
-            f"no row {where} of {run}" for run in asked if not there[run] and run[0] in good and where == "stored"
-        ]
+    there = Counter(map(_run_of, shown))
+    stored = Counter(_run_of(row) for row in frame.to_dict("records") if row["sources"])
+    place.broken += frame.attrs["damaged"]
+    place.broken += [f"{there[run]} rows shown of {run}" for run in asked if there[run] != 1]
+    place.broken += [f"no row stored of {run}" for run in asked if run[0] in good and not stored[run]]
     place.broken += [
         f"the good solver {row['solver']} is {row['status']}: {str(row.get('reason'))[:200]!r}"
-        for row in rows["shown"]
+        for row in shown
         if row["solver"] in good and (row["status"] != Status.OK or row.get("relative_gap") is None)
     ]
 
 
-def _run_of(row: dict[str, Any]) -> tuple[str, Any]:
-    return row["solver"], next(iter((row.get("parameters") or {}).values()), 0) if row["solver"] == "slow" else row[
-        "seed"
-    ]
-
-
-def _stored(store: Path) -> list[dict[str, Any]]:
-    connection = sqlite3.connect(f"file:{store}?mode=ro", uri=True)
-    try:
-        (state,) = connection.execute("PRAGMA integrity_check").fetchone()
-        if state != "ok":
-            raise ValueError(f"the store is damaged: {state}")
-        return [json.loads(text) for (text,) in connection.execute("SELECT record FROM records")]
-    finally:
-        connection.close()
+def _run_of(row: Mapping[str, Any]) -> tuple[str, Any]:
+    parameters = row["parameters"] or {}
+    own = {"bad": "deed", "faulty": "fault", "cheat": "way", "slow-steps": "number"}.get(row["solver"])
+    return row["solver"], parameters.get(own, row["seed"])
 
 
 def judge_leftovers(place: Place) -> None:
@@ -237,178 +221,35 @@ def judge_leftovers(place: Place) -> None:
         place.broken.append(f"left {len(files)} files: {', '.join(map(str, files[:3]))}")
 
 
-# -- plugins ---------------------------------------------------------------------------------------------------
+# -- kinds of trials -------------------------------------------------------------------------------------------
 
-PLUGIN = '''
-import contextlib, ctypes, mmap, os, resource, signal, sys, tempfile, threading, time
-from dataclasses import dataclass
-from pathlib import Path
-from harness import CSVC, Iterate, Solver, hookimpl, parameter
-
-HOSTILE = {hostile!r}
-KEPT = []
-
-
-def daemon(life):
-    child = os.fork()
-    if child:
-        os.waitpid(child, 0)
-        return
-    os.setsid()
-    if os.fork() == 0:
-        life()
-    os._exit(0)
-
-
-def sleep():
-    time.sleep(150.0)
-
-
-def deed():
-{deed}
-
-
-def act(where, problem):
-    if where == {where!r} and (problem.n > 40 or where == "warm-up"):
-        deed()
-
-
-@dataclass(frozen=True)
-class Bad(Solver):
-    """Does what it should not."""
-
-    name = "bad"
-    solves = (CSVC,)
-
-    def iterates(self, problem, rng):
-        act("warm-up" if problem.n <= 40 else "first", problem)
-        coef = np.zeros(problem.n)
-        for step in range(3):
-            act("middle" if step == 1 else "", problem)
-            values = dict(dual_coef=coef, done=step == 2)
-            if problem.n > 40:
-                values |= dict({wrong})
-            yield Iterate(**values)
-        act("end", problem)
-
-
-@dataclass(frozen=True)
-class Slow(Solver):
-    """Takes its time."""
-
-    name = "slow"
-    solves = (CSVC,)
-    number: int = parameter(0, "tells runs apart", ge=0)
-
-    def iterates(self, problem, rng):
-        for step in range(3):
-            time.sleep(0.1 if problem.n > 40 else 0.01)
-            yield Iterate(dual_coef=np.zeros(problem.n), done=step == 2)
-
-
-@hookimpl
-def harness_solvers():
-    return [Bad, Slow]
-'''
-DEEDS = {
-    "raise": "raise ValueError('a plain fault')",
-    "raise-hostile": "raise RuntimeError(HOSTILE)",
-    "raise-huge": "raise RuntimeError('x' * 100_000_000)",
-    "raise-base": "raise type('Hostile', (BaseException,), {})('base')",
-    "raise-interrupt": "raise KeyboardInterrupt",
-    "raise-mute": "raise type('Mute', (Exception,), {'__str__': lambda self: 1 / 0, '__repr__': lambda self: 1 / 0})",
-    "raise-exit": "raise SystemExit(0)",
-    "raise-deep": "deed()",
-    "sleep": "sleep()",
-    "sleep-in-c": "ctypes.PyDLL(None).sleep(150)",
-    "spin": "while True: KEPT[:] = [1]",
-    "spin-deaf": "signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP})\nsleep()",
-    "spin-catching": "until = time.monotonic() + 150\nwhile time.monotonic() < until:\n"
-    "    with contextlib.suppress(BaseException): time.sleep(0.2)",
-    "stop-itself": "os.kill(os.getpid(), signal.SIGSTOP)",
-    "exit": "os._exit(0)",
-    "segfault": "ctypes.string_at(0)",
-    "abort": "os.abort()",
-    "kill-itself": "os.kill(os.getpid(), signal.SIGKILL)",
-    "become-sleep": "os.execv('/bin/sleep', ['sleep', '150'])",
-    "kill-parent": "os.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(5)",
-    "stop-parent": "os.kill(os.getppid(), signal.SIGSTOP)",
-    "allocate": "KEPT.extend(bytearray(b'x') * (1 << 26) for _ in range(48))",
-    "allocate-shared": "for _ in range(48):\n    KEPT.append(mmap.mmap(-1, 1 << 26))\n    KEPT[-1][:] = b'x' * (1 << 26)",
-    "limits-of-its-own": "resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))",
-    "print-much": "for _ in range(1000): sys.stdout.write('spam ' * 20_000)",
-    "print-hostile": "os.write(1, HOSTILE.encode(errors='replace'))\nos.write(2, HOSTILE.encode(errors='replace'))",
-    "write-to-all-descriptors": "for number in range(3, 64):\n    with contextlib.suppress(OSError):\n"
-    '        os.set_blocking(number, False)\n        os.write(number, b\'{"event": "record"}\\n\')',
-    "leave-pool": "from multiprocessing import get_context\nKEPT.append(get_context('fork').Pool(2))\nKEPT[0].map(abs, range(4))",
-    "leave-program": "import subprocess\nKEPT.append(subprocess.Popen(['sleep', '150'], start_new_session=True))",
-    "leave-daemon": "daemon(sleep)",
-    "leave-deaf-daemon": "def life():\n    os.closerange(0, 256)\n    signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals)"
-    " - {signal.SIGKILL, signal.SIGSTOP})\n    sleep()\ndaemon(life)",
-    "leave-children-of-children": "for _ in range(3):\n    if os.fork() == 0:\n        if os.fork() == 0: os.setsid()\n"
-    "        sleep()\n        os._exit(0)",
-    "leave-threads": "for _ in range(5): threading.Thread(target=sleep).start()",
-    "leave-files": "Path('left').write_bytes(b'x' * 1_000_000)\nKEPT.append(tempfile.mkdtemp(prefix='left-'))",
-    "change-folder": "os.chdir('/')",
-    "empty-environment": "os.environ.clear()",
-    "close-descriptors": "os.closerange(3, 256)",
-    "close-output": "os.closerange(0, 3)",
-    "exhaust-descriptors": "with contextlib.suppress(OSError):\n    while True: KEPT.append(os.open('/dev/null', os.O_RDONLY))",
-    "change-umask": "os.umask(0o777)",
-    "change-clock": "time.perf_counter = time.monotonic = time.process_time = lambda: 0.0",
-    "compile-for-ever": "import numba\nfor n in range(10**6): numba.njit(lambda x, n=n: x * n)(1.0)",
-}
-WRONG = {
-    "nan": "dual_coef=np.full(problem.n, np.nan)",
-    "short": "dual_coef=coef[1:]",
-    "column": "dual_coef=coef[:, None]",
-    "objects": "dual_coef=np.array([object()] * problem.n)",
-    "none": "dual_coef=None",
-    "broadcast": "dual_coef=np.broadcast_to(0.0, (10**12,))",
-    "infeasible": "dual_coef=-problem.targets * 1e9",
-    "intercept-text": "intercept='x'",
-    "step-text": "step=HOSTILE",
-    "step-huge": "step=10**400",
-    "core-set-list": "core_set=[1, 2]",
-    "info-text": "info='abc'",
-    "info-hostile": "info={HOSTILE: HOSTILE}",
-    "info-huge": "info={'a': 'x' * 50_000_000}",
-    "never-done": "done=False",
-}
-
-
-def written(place: Place, deed: str, where: str, wrong: str = "") -> str:
-    """Write the plugin that does this there and yields what is wrong so; return its path."""
-    path = place.given / "faulty.py"
-    body = textwrap.indent(DEEDS.get(deed, "return"), "    ")
-    path.write_text(PLUGIN.format(hostile=HOSTILE, deed=body, where=where, wrong=WRONG.get(wrong, "")))
-    return str(path)
+PLUGINS = {
+    "reports/robustness/deeds.py": ("bad", "c-svc", [f"deed={deed},where={place}" for deed in DEEDS for place in PLACES]),
+    "tests/run/plugins/faulty.py": ("faulty", "c-svc", [f"fault={fault}" for fault in FAULTS]),
+    "tests/adversaries/plugins/cheats.py": ("cheat", "c-svc-nobias", [f"way={way}" for way in (*BEFORE, *AT_END, *INSTEAD)]),
+}  # fmt: skip
 
 
 def plugins(place: Place, rng: random.Random) -> str:
     """Compare a bad solver and a good one."""
-    wrong = rng.choice(sorted(WRONG)) if rng.random() < 0.2 else ""
-    deed, where = rng.choice(sorted(DEEDS)), rng.choice(("warm-up", "first", "middle", "end"))
-    plugin, limit = written(place, "" if wrong else deed, where, wrong), rng.choice((1, 2, 3))
+    path, (solver, formulation, ways) = rng.choice(list(PLUGINS.items()))
+    way, limit = rng.choice(ways), rng.choice((1, 2, 3))
     done = place.run(
-        "compare", "--plugin-path", plugin, "--plugins", "faulty/bad,smo", "--formulation", "c-svc", "--datasets", DATA,
-        "--time-limit", str(limit), "--memory-limit", "1G", "--format", "json", seconds=8.0 * limit,
+        "compare", "--plugin-path", str(ROOT / path), "--plugins", f"{solver}[{way}],smo", "--formulation", formulation,
+        "--datasets", DATA, "--time-limit", str(limit), "--memory-limit", "1G", "--format", "json", seconds=8.0 * limit,
     )  # fmt: skip
     judge_words(place, done)
-    judge_rows(place, done, [("bad", 0), ("smo", 0)], ["smo"])
-    return f"yields {wrong}" if wrong else f"{deed} at {where}"
-
-
-# -- kills -----------------------------------------------------------------------------------------------------
+    judge_rows(place, done, [(solver, way.split("=")[1].split(",")[0]), ("smo", 0)], ["smo"])
+    return f"{solver}[{way}]"
 
 
 def kills(place: Place, rng: random.Random) -> str:
     """Send signals to processes of a comparison at random times, then repeat the command."""
     numbers = range(rng.randint(4, 8))
-    plugin = written(place, "", "")
     arguments = [
-        "compare", "--plugin-path", plugin, "--plugins", f"slow[number=[{','.join(map(str, numbers))}]]", "--formulation",
-        "c-svc", "--datasets", DATA, "--time-limit", "3", "--jobs", str(rng.choice((1, 2))), "--format", "json",
+        "compare", "--plugin-path", str(ROOT / "tests/run/plugins/steps.py"), "--plugins",
+        f"slow-steps[number=[{','.join(map(str, numbers))}]]", "--formulation", "c-svc", "--datasets", DATA, "--time-limit", "3",
+        "--jobs", str(rng.choice((1, 2))), "--format", "json",
     ]  # fmt: skip
     process = place.start(*arguments)
     told = []
@@ -417,28 +258,26 @@ def kills(place: Place, rng: random.Random) -> str:
         with contextlib.suppress(psutil.Error):
             below = psutil.Process(process.pid).children(recursive=True)
             hit = rng.choice(below) if below and rng.random() < 0.7 else psutil.Process(process.pid)
-            stops = hit.pid != process.pid and rng.random() < 0.35
-            hit.send_signal(signal.SIGSTOP if stops else signal.SIGKILL)
-            told.append(
-                f"{'SIGSTOP' if stops else 'SIGKILL'} to {'the command' if hit.pid == process.pid else 'a process'}"
-            )
+            whole = hit.pid == process.pid
+            sent = signal.SIGSTOP if not whole and rng.random() < 0.35 else signal.SIGKILL
+            hit.send_signal(sent)
+            told.append(f"{sent.name} to {'the command' if whole else 'a process'}")
     judge_words(place, place.wait(process, 30.0), (0, 1, -signal.SIGKILL))
     for attempt in range(2):
         done = place.run(*arguments, seconds=30.0, name=f"again{attempt}")
         judge_words(place, done)
         if done.code == 0:
             break
-    judge_rows(place, done, [("slow", number) for number in numbers], ["slow"])
+    judge_rows(place, done, [("slow-steps", number) for number in numbers], ["slow-steps"])
     return f"{len(numbers)} runs; {', '.join(told)}"
 
-
-# -- command lines, stores ---------------------------------------------------------------------------
 
 ODD = (
     "", " ", "-1", "0", "1e9", "1e999", "nan", "-inf", "1_000", "9" * 40, "None", "[]", "[[", "a[b=", "a[b=c]", "smo[tau=x]",
     "smo[tau=[]]", "smo[=1]", "smo[tau=1,tau=2]", ",,,", "*", "[*]", "../../..", "/dev/null", "/dev/full", "/nowhere/at/all", "~",
     "%s%n", "{0}", "\\", "'", "\n", "\x1b[2J", "\u202e", "\ud83d", "x" * 5000, "-", "--", "5-1", "0-1000000000", "1,,2",
 )  # fmt: skip
+WORDS = {"compare": ["--plugins", "smo", "--time-limit", "1"], "results": [], "list": ["solvers"], "describe": ["smo"]}
 OPTIONS = {
     "compare": (
         "--datasets", "--formulation", "--kernel", "--gamma", "--C", "--target-gap", "--memory-limit", "--seeds", "--repeat",
@@ -453,9 +292,7 @@ OPTIONS = {
 def lines(place: Place, rng: random.Random) -> str:
     """Run an odd command line."""
     command = rng.choice(sorted(OPTIONS))
-    arguments = {"compare": ["--plugins", "smo", "--time-limit", "1"], "list": ["solvers"], "describe": ["smo"]}.get(
-        command, []
-    )
+    arguments = list(WORDS[command])
     for name in rng.sample(OPTIONS[command], min(rng.randint(1, 2), len(OPTIONS[command]))):
         arguments += [name, rng.choice(ODD)]
     done = place.run(*(os.fsencode(each.encode(errors="replace")) for each in [command, *arguments]), seconds=30.0)
@@ -465,46 +302,7 @@ def lines(place: Place, rng: random.Random) -> str:
     return ascii(" ".join([command, *arguments]))[:300]
 
 
-def spoilt(content: bytes, rng: random.Random) -> bytes:
-    """Return content with bytes flipped, taken out, doubled or cut off."""
-    data = bytearray(content)
-    for _ in range(rng.choice((1, 1, 5, 50))):
-        first, length = rng.randrange(len(data)), rng.choice((1, 4, 100))
-        change = rng.randrange(4)
-        if change == 0:
-            data[first] ^= 1 << rng.randrange(8)
-        elif change == 1 and len(data) > 2 * length:
-            del data[first : first + length]
-        elif change == 2:
-            data[first:first] = data[first : first + length]
-        else:
-            data[first : first + 1] = rng.choice((b"nan", b"1e999", b"-", b"\0", b",,", b"99999999999", b"\xff"))
-    return bytes(data[: rng.randrange(1, len(data))] if rng.random() < 0.2 else data)
-
-
-def stores(place: Place, rng: random.Random) -> str:
-    """Show and use a spoilt store."""
-    compare = (
-        "compare",
-        "--plugins",
-        "smo[tau=[0.1,0.01,0.001]]",
-        "--formulation",
-        "c-svc",
-        "--datasets",
-        DATA,
-        "--format",
-        "json",
-    )
-    judge_words(place, place.run(*compare, name="made"), (0,))
-    place.store.write_bytes(spoilt(place.store.read_bytes(), rng))
-    judge_words(place, place.run("results", "--format", "json", name="shown"), (0, 1, 2))
-    judge_words(place, place.run(*compare, seconds=30.0, name="used"), (0, 1, 2, 3))
-    return f"{place.store.stat().st_size} bytes"
-
-
-KINDS: dict[str, Callable[[Place, random.Random], str]] = {
-    "plugins": plugins, "kills": kills, "lines": lines, "stores": stores,
-}  # fmt: skip
+KINDS: dict[str, Callable[[Place, random.Random], str]] = {"plugins": plugins, "kills": kills, "lines": lines}
 
 
 def trial(kind: str, number: int, seed: int, folder: Path, command: Sequence[str] = HARNESS) -> list[str]:

@@ -15,10 +15,11 @@ from scipy import stats
 
 from harness import Status
 from reports.kit.estimates import Estimate, errors, exact, geometric, ratios, unless_degenerate, within
-from reports.kit.pictures import COLOURS, grid, legend, plt
-from reports.kit.results import Results
+from reports.kit.page import beside
+from reports.kit.pictures import COLOURS, legend, lines, plt
+from reports.kit.results import QUANTITIES, Results
 from reports.kit.rows import grouped, pivoted
-from reports.kit.study import Block, Claim, Study
+from reports.kit.study import Block, Study
 
 EXACT, RANDSVM = "smo-block", "randsvm-1[oracle=smo-block]"
 LINE = {
@@ -72,9 +73,7 @@ def plan(quick: bool) -> list[Block]:
         middle = SETS[name][1]
         gammas = [middle * width for width in (WIDTHS[1:] if quick else WIDTHS)]
         for formulation in dict.fromkeys(FORMULATION.get(solver, "c-svc") for solver in solvers):
-            kernels = [
-                solver for solver in solvers if FORMULATION.get(solver, "c-svc") == formulation and solver not in LINEAR
-            ]
+            kernels = [each for each in solvers if FORMULATION.get(each, "c-svc") == formulation and each not in LINEAR]
             costs = {"outliers": OUTLIERS} if formulation == "outlier-margin" else {"C": COSTS[1:3] if quick else COSTS}
             own = {"figure": "choice", "set": name, "datasets": [division(name, 0, n)], "folds": 3, "time_limit": 20.0}
             found.append({**own, "plugins": kernels, "formulation": formulation, "path": {**costs, "gamma": gammas}})
@@ -88,8 +87,8 @@ def growth(quick: bool) -> list[Block]:
     """Return the solvers on more and more points of two drawn sets, 100 s each at most."""
     sizes = (1000, 2000) if quick else (1000, 10_000, 100_000, 1_000_000)
     drawn = {
-        "checkerboard": "checkerboard[n={n},n_test=10000,seed=3]",
-        "twonorm": "twonorm[n={n},n_test=10000,noise=0.05,seed=3]",
+        name: f"{name}[n={{n}},n_test=10000,{more}seed=3]"
+        for name, more in (("checkerboard", ""), ("twonorm", "noise=0.05,"))
     }
     machines = [EXACT, "libsvm"] if quick else [EXACT, "libsvm", "sklearnex", "lasvm", RANDSVM, "nystroem"]
     found: list[Block] = []
@@ -115,21 +114,18 @@ def divisions(quick: bool, results: Results) -> list[Block]:
             "figure": "divisions", "set": name, "datasets": [division(str(name), seed, n) for seed in seeds], "time_limit": 5.0,
             "runs": DIVISIONS,
         }  # fmt: skip
-        texts = {row["solver"]: _with(row) for row in own.to_dict("records")}
-        machines = [text for solver, text in texts.items() if solver not in LINEAR]
-        formulations = ",".join(dict.fromkeys(own.loc[~own["solver"].isin(LINEAR), "formulation"]))
-        found.append({**shared, "plugins": machines, "formulation": formulations})
-        linear = [text for solver, text in texts.items() if solver in LINEAR]
-        found.append({**shared, "plugins": linear, "formulation": "c-svc", "kernel": "linear"})
+        texts = pd.Series([_with(row) for row in own.to_dict("records")], own.index)
+        linear = own["solver"].isin(LINEAR)
+        formulations = ",".join(dict.fromkeys(own.loc[~linear, "formulation"]))
+        found.append({**shared, "plugins": list(texts[~linear]), "formulation": formulations})
+        found.append({**shared, "plugins": list(texts[linear]), "formulation": "c-svc", "kernel": "linear"})
     return found
 
 
 def _with(row: dict[str, Any]) -> str:
     """Return a solver with the values it chose, each in its brackets."""
     names = {"C": row["C"], "gamma": row["gamma"], "outliers": row.get("choice.outliers")}
-    given = ",".join(
-        f"{name}={value:.12g}" for name, value in names.items() if value is not None and np.isfinite(value)
-    )
+    given = ",".join(f"{name}={value:.12g}" for name, value in names.items() if not pd.isna(value))
     solver = row["solver"]
     return f"{solver[:-1]},{given}]" if solver.endswith("]") else f"{solver}[{given}]"
 
@@ -150,9 +146,8 @@ def fits(results: Results, every: bool = False) -> pd.DataFrame:
 
 def error_table(results: Results) -> pd.DataFrame:
     """Test error in percent: the mean over the divisions, and its standard deviation"""
-    found = grouped(fits(results), ["set", "solver"])["error"].agg(["mean", "std"])
-    text = found["mean"].map("{:.2f}".format) + found["std"].map(lambda each: f" ± {each:.2f}" if each == each else "")
-    return text.unstack().reindex(index=_present(results), columns=_solvers(results)).T.fillna("")
+    found = beside(fits(results), results.published, ["set", "solver"], {"error": QUANTITIES["error"]}, spread=True)
+    return found["error %"].unstack().reindex(index=_present(results), columns=_solvers(results)).T.fillna("")
 
 
 def seconds(results: Results) -> pd.DataFrame:
@@ -198,13 +193,12 @@ def summary(results: Results) -> pd.DataFrame:
     times = cost.div(least, axis=0).replace(np.inf, np.nan)
     rank, low, high = ranks(results)
     vectors = grouped(fits(results), "solver", ["set", "dataset"], ["C", "gamma"])["support_vectors"].mean()
-    found = pd.DataFrame({
+    return pd.DataFrame({
         "line of work": pd.Series(LINE), f"within {NEAR} points of the best, sets": np.isfinite(cost).sum(),
         "the fastest of these, sets": cost.eq(least, axis=0).where(np.isfinite(cost), False).sum(),
         "times the fastest, geometric mean": np.exp(np.log(times).mean()), "mean rank by error": rank,
         "95 %": low.map("{:.1f}".format) + " to " + high.map("{:.1f}".format), "SV (cost of a prediction)": vectors,
     }).reindex(_solvers(results)).rename_axis("solver")  # fmt: skip
-    return found
 
 
 def ranks(results: Results) -> tuple[pd.Series, pd.Series, pd.Series]:
@@ -222,9 +216,8 @@ def ranks(results: Results) -> tuple[pd.Series, pd.Series, pd.Series]:
 
 def critical_difference(solvers: int, sets: int) -> float:
     """Return how far two mean ranks must be apart to differ at 5 % (Nemenyi; Demsar 2006, section 3.2.2)."""
-    return float(
-        stats.studentized_range.ppf(0.95, solvers, np.inf) / np.sqrt(2) * np.sqrt(solvers * (solvers + 1) / (6 * sets))
-    )
+    quantile = stats.studentized_range.ppf(0.95, solvers, np.inf) / np.sqrt(2)
+    return float(quantile * np.sqrt(solvers * (solvers + 1) / (6 * sets)))
 
 
 def grown(results: Results) -> pd.DataFrame:
@@ -279,16 +272,13 @@ def ranked(results: Results) -> Any:
     """Draw the mean ranks by error with their intervals, and the critical difference."""
     if fits(results).empty:
         return None
-    rank, low, high = (each.sort_values() if place == 0 else each for place, each in enumerate(ranks(results)))
-    low, high = low[rank.index], high[rank.index]
+    rank, low, high = ranks(results)
+    rank = rank.sort_values()
+    bars = [rank - low[rank.index], high[rank.index] - rank]
     figure, axes = plt.subplots(figsize=(8.4, 0.5 + 0.28 * len(rank)), layout="constrained")
-    axes.errorbar(
-        rank, range(len(rank)), xerr=[rank - low, high - rank], fmt="o", color=COLOURS[0], elinewidth=1.2, capsize=3
-    )
-    distance = critical_difference(len(rank), len(_present(results)))
-    axes.axvspan(
-        rank.iloc[0], rank.iloc[0] + distance, color="#999999", alpha=0.2, linewidth=0, label="critical difference"
-    )
+    axes.errorbar(rank, range(len(rank)), xerr=bars, fmt="o", color=COLOURS[0], elinewidth=1.2, capsize=3)
+    last = rank.iloc[0] + critical_difference(len(rank), len(_present(results)))
+    axes.axvspan(rank.iloc[0], last, color="#999999", alpha=0.2, linewidth=0, label="critical difference")
     axes.set_yticks(range(len(rank)), [f"{solver} ({LINE[solver]})" for solver in rank.index], fontsize=8)
     axes.invert_yaxis()
     axes.set_xlabel("mean rank by test error, and 95 % over draws of the sets")
@@ -299,54 +289,23 @@ def ranked(results: Results) -> Any:
 def scaled(results: Results) -> Any:
     """Draw time and memory over n."""
     found = results.runs("growth")
-    if found.empty:
-        return None
-    grouped(found, ["set", "solver"])
-    names = list(dict.fromkeys(found["set"]))
-    figure, panels = grid(2 * len(names), width=4.2, height=3.0, columns=2)
-    handles: dict[str, Any] = {}
-    for place, (name, quantity) in enumerate((name, quantity) for name in names for quantity in ("cpu", "peak_memory")):
-        axes = panels[place]
-        for line, solver in enumerate(dict.fromkeys(found["solver"])):
-            own = found[(found["set"] == name) & (found["solver"] == solver)].sort_values("n_train")
-            if len(own):
-                (handles[solver],) = axes.plot(own["n_train"], own[quantity], ".-", color=COLOURS[line % len(COLOURS)])
-        axes.set(
-            xscale="log",
-            yscale="log",
-            title=name,
-            xlabel="points",
-            ylabel="CPU s" if quantity == "cpu" else "peak memory, MB",
-        )
-        axes.grid(alpha=0.25)
-    legend(figure, handles)
-    return figure
+    drawn = [found.assign(panel=found["set"] + ": " + title, y=found[quantity])
+             for quantity, title in (("cpu", "CPU s"), ("peak_memory", "peak memory, MB"))]  # fmt: skip
+    how = {"style": ".-", "xscale": "log", "yscale": "log", "xlabel": "points"}
+    return lines(pd.concat(drawn).sort_values("panel", kind="stable"), "n_train", "y", panel="panel", columns=2, **how)
 
 
-def claims(results: Results) -> list[Claim]:
-    """Return RandSVM's claim, beside its oracle alone, and one on each line of work."""
-    runs = fits(results)
-    if runs.empty:
-        return []
+def claims(results: Results) -> dict[str, list[Estimate]]:
+    """Return the estimates of RandSVM's claim, beside its oracle alone, and of one on each line of work of a paper."""
+    runs, cost = fits(results), costs(results)
     sooner = within(ratios(runs, RANDSVM, EXACT, "cpu"), most=1.0, aspect="time")
     off = within(errors(runs, RANDSVM, EXACT), aspect="points of error")
-    cost = costs(results)
-    found = [
-        Claim(
-            "RandSVM over an exact solver is faster than the solver alone, to nearly its accuracy (RandSVM 2009, Table 1).",
-            "CPU time over that of smo-block alone at most 1; at most 5 % more errors than its own",
-            unless_degenerate([*sooner, *off], runs, RANDSVM),
-        )
-    ]
-    for line in dict.fromkeys(
-        LINE[solver] for solver in cost.columns if LINE[solver] not in ("today", "approximate", "linear")
-    ):
-        criterion = (
-            "CPU time of its fastest accurate solver over smo-block's at most 1; no solver of it is accurate: not met"
-        )
-        times = [_line_time(runs, name, own) for name, own in _of_line(cost, line).iterrows()]
-        found.append(Claim(f"{line}: accurate, and faster than the exact solver.", criterion, times))
-    return found
+    lines = [line for line in dict.fromkeys(LINE.values()) if line not in ("today", "approximate", "linear")]
+    times = {line: _of_line(cost, line) for line in lines}
+    return {
+        "randsvm": unless_degenerate([*sooner, *off], runs, RANDSVM),
+        **{line: [_line_time(runs, *each) for each in own.iterrows()] if len(own.T) else [] for line, own in times.items()},
+    }  # fmt: skip
 
 
 def _of_line(cost: pd.DataFrame, line: str) -> pd.DataFrame:
@@ -364,17 +323,14 @@ def _line_time(runs: pd.DataFrame, name: Any, cost: pd.Series) -> Estimate:
 
 def numbers(results: Results) -> dict[str, Any]:
     """Return what the page's prose says in numbers."""
-    cost, present = costs(results), _present(results)
-    distance = critical_difference(len(_solvers(results)), len(present)) if present else float("nan")
-    fastest = (
-        cost.replace(np.inf, np.nan).dropna(how="all").idxmin(axis=1).value_counts()
-        if len(cost)
-        else pd.Series(dtype=int)
-    )
+    cost = costs(results)
+    if cost.empty:
+        return {"sets": 0, "solvers": 0, "critical": float("nan"), "fastest": "", "divisions": 0}
+    fastest = cost.replace(np.inf, np.nan).dropna(how="all").idxmin(axis=1).value_counts()
     return {
-        "sets": len(present), "solvers": len(_solvers(results)), "critical": distance,
+        "sets": len(cost), "solvers": len(cost.T), "critical": critical_difference(len(cost.T), len(cost)),
         "fastest": "; ".join(f"`{solver}` on {count}" for solver, count in fastest.items()),
-        "divisions": int(grouped(fits(results), ["set", "solver"]).size().median()) if present else 0,
+        "divisions": int(grouped(fits(results), ["set", "solver"]).size().median()),
     }  # fmt: skip
 
 
@@ -384,14 +340,9 @@ STUDY = Study(
     plan=plan,
     later={"divisions": divisions},
     tables={
-        "lines": lines_of_work,
-        "summary": summary,
-        "errors": error_table,
-        "seconds": seconds,
-        "choosing": choosing,
-        "grown": grown,
+        "lines": lines_of_work, "summary": summary, "errors": error_table, "seconds": seconds, "choosing": choosing, "grown": grown,
     },
     pictures={"profile": profile, "ranked": ranked, "scaled": scaled},
-    claims=claims,
+    estimates=claims,
     numbers=numbers,
-)
+)  # fmt: skip

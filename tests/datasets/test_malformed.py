@@ -11,11 +11,27 @@ from harness import DataError
 from harness.datasets import FileSource, validate
 from harness.datasets.bounds import available_memory, bound, reading_within
 from harness.datasets.readers import read_parts
-from reports.robustness.campaign import spoilt
 from tests.datasets.test_files import PACK, refusal, sentence
 from tests.datasets.test_inputs import array, header, members, parquet, write
 
 CSV = b"x,label\n" + b"".join(b"%d,%d\n" % (i, i % 2) for i in range(20))
+
+
+def spoilt(content: bytes, rng: random.Random) -> bytes:
+    """Return content with bytes flipped, taken out, doubled or cut off."""
+    data = bytearray(content)
+    for _ in range(rng.choice((1, 1, 5, 50))):
+        first, length = rng.randrange(len(data)), rng.choice((1, 4, 100))
+        change = rng.randrange(4)
+        if change == 0:
+            data[first] ^= 1 << rng.randrange(8)
+        elif change == 1 and len(data) > 2 * length:
+            del data[first : first + length]
+        elif change == 2:
+            data[first:first] = data[first : first + length]
+        else:
+            data[first : first + 1] = rng.choice((b"nan", b"1e999", b"-", b"\0", b",,", b"99999999999", b"\xff"))
+    return bytes(data[: rng.randrange(1, len(data))] if rng.random() < 0.2 else data)
 
 
 @pytest.mark.parametrize("suffix", [*PACK][1:])

@@ -210,6 +210,7 @@ def test_the_command_lists_studies_and_refuses_what_is_not_there(tmp_path: Path)
         ("first-comparison", 0, "anytime"),
         ("nothing --quick", 2, "no study 'nothing'"),
         ("first-comparison --quick --part figure9", 2, "has no figure9; it has anytime"),
+        ("first-comparison --part anytime", 2, "give --quick or --full"),
         ("first-comparison --quick --sets moon", 2, "has no moon"),
         ("first-comparison --quick --into-reports", 2, "leave out --quick"),
         (f"first-comparison --page --out {tmp_path}", 2, "holds no results"),

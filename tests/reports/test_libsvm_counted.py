@@ -12,8 +12,8 @@ from harness_peers import LibSVM
 
 from harness import CSVC, RBF, KernelOracle, UsageError
 from harness.datasets.generators import Checkerboard
-from reports.kit import libsvm_counted
-from reports.kit.libsvm_counted import COUNT, LibSVMCounted
+from reports.lasvm_2005 import libsvm_counted
+from reports.lasvm_2005.libsvm_counted import COUNT, LibSVMCounted
 
 SOURCE = Path(platformdirs.user_cache_dir("svm-harness-tests")) / "libsvm-source"
 """Fetched once for all test sessions."""

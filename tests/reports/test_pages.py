@@ -41,6 +41,16 @@ def test_what_we_learned_is_what_the_rows_give() -> None:
     assert [path.read_text() for path in page.overview()] == before, "harness reproduce --overview"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", study_names())
+def test_each_claim_has_estimates_and_each_estimate_a_claim(name: str) -> None:
+    study = study_named(name)
+    path = study.folder / "claims.csv"
+    keys = list(pd.read_csv(path)["key"]) if path.exists() else []
+    assert sorted(study.estimates(study.results())) == sorted(keys)
+    assert len(set(keys)) == len(keys)
+
+
 @pytest.mark.parametrize("name", study_names())
 def test_pages_are_short_and_their_links_lead_somewhere(name: str) -> None:
     folder = study_named(name).folder

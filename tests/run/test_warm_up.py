@@ -59,7 +59,7 @@ def test_faults_of_a_start_or_a_warm_up_and_what_it_sees(tmp_path):
     check_end(by_solver["leaves"][0], "crashed", "exit code 9")
     assert [record["status"] for record in records if record["solver"] != "leaves"] == ["ok"] * 6
     first, second = by_solver["faulty"]
-    assert first["faults"] == ["faulty: warm-up failed (exit code 3); measured without warm-up."]
+    assert first["faults"] == ["warm-up failed (exit code 3); measured without warm-up."]
     assert not second["faults"], "it is not tried again"
     for record in by_solver["looks-up"]:  # the second one's worker warmed itself up
         assert 0 < record["info"]["most points"] < 200

@@ -1,12 +1,12 @@
-"""A plugin for the studies of papers alone: solvers that record what no other does, and peers that only they meet.
+"""A plugin for this study alone: solvers that record what the paper proves, peers, and data whose core sets are known.
 
-``admissions``   an online solver with a record of where on the ramp each example lay when its turn came
 ``ladder``       a solver from scratch to one accuracy after another, each with what it took
 ``core-sets``    the same, with the optimal margin of each core set alone
 ``decrease``     fw, and how much each of its iterations gains beside what Lemma 3.1 promises
 ``smo-uncapped``  smo on problems of hulls
 ``linear-svc``   scikit-learn's LinearSVC with the squared hinge
-``rescaled``     the hyperplane that a solver of another formulation finds, at the scale that the ramp loss likes best
+``mushrooms-like``  one-hot attributes of mushrooms that a line divides, made up
+``simplices``    two regular simplices that face each other: the least core set of every accuracy is known
 """
 
 from __future__ import annotations
@@ -18,81 +18,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from harness_rgd.outlier_margin import OutlierMargin
+from harness_fw import delta_of
+from harness_fw.bounds import decrease_bound
 
-from harness import (
-    CSVC,
-    CSVCNoBias,
-    Iterate,
-    Problem,
-    ProblemSummary,
-    Solver,
-    UsageError,
-    get_solver,
-    hookimpl,
-    parameter,
-)
-from harness.kernels.engine import Engine
-from harness.problems import L2SVC, HardMargin
-
-
-class _Recording(np.random.Generator):
-    """A generator that remembers the last permutation it gave."""
-
-    def permutation(self, *arguments: Any, **options: Any) -> Any:
-        self.order = super().permutation(*arguments, **options)
-        return self.order
-
-
-@dataclass(frozen=True)
-class Admissions(Solver):
-    """One epoch of ``oracle``, which is given the examples one by one, each scored just before (Ertekin et al., Table 1).
-
-    info: ``admitted`` (examples), of these ``admitted_left`` (y f < bend at their turn) and ``admitted_right``
-    (y f > 1); ``cleaned_left`` and ``cleaned_right``, those of them that are not in S at the end; ``support_vectors``
-    and ``non_support``, the members of S with and without a coefficient. Kernel values of the record are not counted.
-    """
-
-    name = "admissions"
-    solves = (CSVCNoBias,)
-    exact = False
-    oracle: str = parameter("lasvm-g", "an online solver whose info says how many examples it has visited")
-    bend: float = parameter(-1.0, "s of the ramp loss", lt=1)
-
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        recording = _Recording(rng.bit_generator)
-        targets = problem.targets
-        z = np.zeros(problem.n)  # y f at the example's turn; before the first one f = 0
-        scored = 0
-        for last in get_solver(self.oracle, block=1).iterates(problem, recording):
-            visited = last.info.get("visited")
-            if visited is None:
-                raise UsageError(
-                    f"solver 'admissions': the info of {self.oracle} has no 'visited', the number of examples so far; "
-                    "take an oracle that has it."
-                )
-            if scored < visited < problem.n:
-                scored = visited
-                k = recording.order[visited : visited + 1]
-                support = np.flatnonzero(last.dual_coef)
-                z[k] = targets[k] * (uncounted(problem).kernel.block(k, support) @ last.dual_coef[support])
-                yield Iterate(last.dual_coef, step=last.step)
-        support = int(np.count_nonzero(last.dual_coef))
-        whole = int(last.working_set) == problem.n  # nothing was removed
-        gone = np.zeros(problem.n, bool) if whole else np.asarray(last.dual_coef) == 0.0
-        left, right = z < self.bend, z > 1.0
-        counts = {
-            "support_vectors": support,
-            "non_support": int(last.working_set) - support,
-            "admitted": problem.n,
-            "admitted_left": int(left.sum()),
-            "admitted_right": int(right.sum()),
-            "cleaned_left": int((left & gone).sum()),
-            "cleaned_right": int((right & gone).sum()),
-        }
-        yield Iterate(
-            last.dual_coef, last.intercept, done=True, step=last.step, working_set=last.working_set, info=counts
-        )
+from harness import Dataset, DataSource, Iterate, Problem, ProblemSummary, Solver, get_solver, hookimpl, parameter
+from harness.problems import CSVC, L2SVC, HardMargin
+from reports.kit.plugin_tools import dataset, uncounted
 
 
 @dataclass(frozen=True)
@@ -124,8 +55,6 @@ class Ladder(Solver):
         return get_solver(self.oracle).warm_ups()
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        from harness_fw import delta_of
-
         delta = delta_of(uncounted(problem).kernel, problem.targets > 0)
         info: dict[str, Any] = {"levels": [], "delta": delta}
         accuracies, left = self.accuracies, self.seconds
@@ -192,16 +121,6 @@ class CoreSets(Ladder):
         return {"margin_low": low, "margin_high": high}
 
 
-def uncounted(problem: Problem) -> Problem:
-    """Return the problem over the engine of its kernel: what a study computes beside a solver is not the solver's."""
-
-    def engine(kernel: Any) -> Engine:
-        settings = {"ridge": kernel.ridge, "z": kernel.z, "threads": kernel.threads}
-        return Engine(kernel.kernel, None, part=kernel._part, **settings)  # noqa: SLF001
-
-    return problem._over(engine)  # noqa: SLF001
-
-
 def optimal_margin(problem: Problem) -> list[float]:
     """Return bounds of the optimal margin, [lower, upper], no more than 1e-9 of it apart or as near as a model comes."""
     stated = uncounted(problem)
@@ -232,9 +151,6 @@ class Decrease(Solver):
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield as fw does; what was measured with the last one."""
-        from harness_fw import delta_of
-        from harness_fw.bounds import decrease_bound
-
         delta = delta_of(uncounted(problem).kernel, problem.targets > 0)
         course: list[tuple[float, float, str]] = []
         last = None
@@ -253,16 +169,11 @@ class Decrease(Solver):
             if kind != "drop"
         ]
         drops = [after / psi for (psi, _, _), (after, _, kind) in pairs if kind == "drop"]
-        figures = {
-            "epsilon": self.epsilon,
-            "steps": len(gains),
-            "drops": len(drops),
-            "least": min(gains, default=None),
-            "median": float(np.median(gains)) if gains else None,
-            "worst_drop": max(drops, default=None),
-            "delta": delta,
-        }
-        yield replace(last, info=figures)
+        median = float(np.median(gains)) if gains else None
+        figures = {"least": min(gains, default=None), "median": median, "worst_drop": max(drops, default=None)}
+        yield replace(
+            last, info={"epsilon": self.epsilon, "steps": len(gains), "drops": len(drops), **figures, "delta": delta}
+        )
 
 
 _UNCAPPED = 1e9  # of a coefficient; the sum over a class is 2 / margin^2
@@ -320,14 +231,8 @@ class LinearSVCPeer(Solver):
         from sklearn.svm import LinearSVC
 
         x, y = problem.kernel.points, problem.targets
-        model = LinearSVC(
-            C=0.5 / problem.kernel.ridge,
-            dual=self.dual,
-            tol=self.tol,
-            intercept_scaling=self.scaling,
-            max_iter=100_000,
-            random_state=0,
-        ).fit(x, y)
+        given = {"dual": self.dual, "tol": self.tol, "intercept_scaling": self.scaling}
+        model = LinearSVC(C=0.5 / problem.kernel.ridge, **given, max_iter=100_000, random_state=0).fit(x, y)
         wall, cpu = time.perf_counter(), time.process_time()
         slack = np.maximum(0.0, 1.0 - y * (x @ model.coef_[0] + model.intercept_[0]))
         sums = np.where(y > 0, slack[y > 0].sum(), slack[y < 0].sum())
@@ -336,65 +241,72 @@ class LinearSVCPeer(Solver):
 
 
 @dataclass(frozen=True)
-class Rescaled(Solver):
-    """The direction that ``oracle`` finds, at the scale t >= 0 where J_s(t w) is least: how good is it for the ramp loss?
+class MushroomsLike(DataSource):
+    """22 attributes of up to 9 values, one-hot; a hidden rule of a few of them is +1 where it is above a margin."""
 
-    The oracle solves ``outlier-margin`` with the share ``outliers``, or the hinge's c-svc-nobias with the problem's C.
-    J_s(t w) is quadratic between the scales where a y f meets 1 or s, so the best t is found exactly. The points end in a
-    constant column; an oracle with a bias b makes that column's weight b, which ramp-svc then charges for, as it does
-    for every other weight.
+    name = "mushrooms-like"
+    description = (
+        "Generated in the style of UCI Mushroom: 22 attributes, one-hot, separable by a line; +1 is poisonous."
+    )
+    n: int = parameter(2000, "training points; as many for testing", ge=2)
+    seed: int = parameter(0, "seed of the draw", ge=0)
 
-    info : ``objective``, J_s at the best scale; ``scale``, t; ``given_up``, points beyond s; J_s(0) is an upper bound
+    def load(self) -> Dataset:
+        rng = np.random.default_rng(self.seed)
+        sizes = rng.integers(2, 10, 22)
+        chances = [rng.dirichlet(np.ones(size)) for size in sizes]
+        rule = rng.normal(size=int(sizes[:8].sum()))  # of the first attributes; the others are noise
+        points: list[Any] = []
+        while len(points) < 2 * self.n:
+            drawn = [rng.choice(size, 4 * self.n, p=chance) for size, chance in zip(sizes, chances, strict=True)]
+            x = np.hstack([np.eye(size)[column] for size, column in zip(sizes, drawn, strict=True)])
+            values = x[:, : len(rule)] @ rule
+            far = np.abs(values - np.median(values)) > 0.25
+            points += list(zip(x[far], np.where(values[far] > np.median(values), 1.0, -1.0), strict=True))
+        x, y = np.array([each for each, _ in points]), np.array([label for _, label in points])
+        parts = (x[: self.n], y[: self.n], x[self.n : 2 * self.n], y[self.n : 2 * self.n])
+        return dataset(self, *parts, defaults={"kernel": "linear", "C": 1.0})
+
+
+@dataclass(frozen=True)
+class Simplices(DataSource):
+    """P = (h/2, e_i, 0) and Q = (-h/2, 0, e_j), i, j = 1 .. m: k of each class are h^2 + 2/k apart, squared.
+
+    By symmetry and convexity no choice of so many points is nearer to the optimum h^2 + 2/m: the least epsilon-core set
+    is known. All |p - q|^2 are h^2 + 2.
     """
 
-    name = "rescaled"
-    solves = ("ramp-svc",)
-    exact = False
-    oracle: str = parameter("rgd-tree", "a solver of outlier-margin or of c-svc-nobias, parameters in brackets")
-    outliers: float = parameter(0.15, "share that a solver of outlier-margin may give up", ge=0, lt=1)
-    delta: float = parameter(0.5, "(1 + delta) times the share", ge=0, le=1)
+    name = "simplices"
+    description = "Two regular simplices that face each other; the least core set of every accuracy is known."
+    m: int = parameter(500, "corners of each", ge=2)
+    height: float = parameter(0.5, "h, distance of the planes they lie in", gt=0)
 
-    def skip(self, problem: ProblemSummary) -> str | None:
-        """Refuse other kernels."""
-        return None if problem.is_linear else "rescaled needs a linear kernel: it works on weights."
-
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        """Yield the weights, once."""
-        oracle, x = get_solver(self.oracle), np.asarray(problem.kernel.points)
-        if np.ptp(x[:, -1]) or x[0, -1] == 0.0:  # it takes the place of the bias
-            raise UsageError("rescaled needs a constant last column of the points.")
-        formulation = OutlierMargin if oracle.takes(OutlierMargin) else CSVCNoBias
-        values = {"outliers": self.outliers, "delta": self.delta, "C": problem.settings.C}
-        *_, found = oracle.iterates(formulation.build(problem.kernel, problem.targets, values), rng)
-        weights = np.array(x.T @ found.dual_coef if found.weights is None else found.weights)
-        weights[-1] += found.intercept / x[0, -1]
-        scale, objective = best_scale(problem, problem.targets * (x @ weights), float(weights @ weights))
-        given_up = int(np.sum(scale * problem.targets * (x @ weights) < problem.settings.s))
-        info = {"objective": objective, "scale": scale, "given_up": given_up}
-        yield Iterate(weights=scale * weights, done=True, info=info)
+    def load(self) -> Dataset:
+        side = np.repeat([1.0, -1.0], self.m)
+        x = np.column_stack([0.5 * self.height * side, np.eye(2 * self.m)])
+        return dataset(self, x, side, x[[0, self.m]], side[[0, self.m]], defaults={"kernel": "linear", "C": 1.0})
 
 
-def best_scale(problem: Problem, z: Any, squared: float) -> tuple[float, float]:
-    """Return t >= 0 and J_s(t w), the least of all t.
+def least_core_set(m: int, height: float, epsilon: float) -> int:
+    """Return the size of the least epsilon-core set of :class:`Simplices`: (1 - epsilon) margin(X) <= margin(all).
 
-    z : (n,) y f of w; squared : |w|^2
+    With k and l points of the classes margin(X)^2 = h^2 + 1/k + 1/l.
     """
-    upper, s = problem.upper, problem.settings.s
-    with np.errstate(divide="ignore", invalid="ignore"):
-        bends = np.concatenate([1.0 / z, s / z])
-    bends = np.unique(np.concatenate([[0.0], bends[np.isfinite(bends) & (bends > 0.0)]]))
-    ends = np.append(bends[1:], bends[-1] + 1.0 + np.abs(upper @ z) / max(squared, np.finfo(float).tiny))
-    middle = 0.5 * (bends + ends)
-    sloping = (z[:, None] * middle < 1.0) & (z[:, None] * middle > s)  # where R_s falls with y f
-    turning = (upper * z) @ sloping / max(squared, np.finfo(float).tiny)
-    scales = np.concatenate([bends, np.clip(turning, bends, ends)])
-    losses = upper @ np.clip(1.0 - z[:, None] * scales, 0.0, 1.0 - s)
-    values = 0.5 * squared * scales**2 + losses
-    best = int(np.argmin(values))
-    return float(scales[best]), float(values[best])
+    optimum = height**2 + 2.0 / m
+    for size in range(2, 2 * m + 1):
+        k = size // 2
+        if (1.0 - epsilon) ** 2 * (height**2 + 1.0 / k + 1.0 / (size - k)) <= optimum * (1.0 + 1e-12):
+            return size
+    return 2 * m
+
+
+@hookimpl
+def harness_datasets() -> list[type[DataSource]]:
+    """Return the data sources of the study."""
+    return [MushroomsLike, Simplices]
 
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
-    """Return the solvers of the studies."""
-    return [Admissions, CoreSets, Decrease, Ladder, LinearSVCPeer, Rescaled, UncappedSMO]
+    """Return the solvers of the study."""
+    return [CoreSets, Decrease, Ladder, LinearSVCPeer, UncappedSMO]
