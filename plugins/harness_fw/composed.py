@@ -93,20 +93,10 @@ class ComposedDescent(Descent):
 
     def _measure(self, near: Vector, far: Vector) -> int:
         """As ``rules.measure``, of composed vertices."""
-        figures, counts, scores = self.state.figures, self.state.counts, self.state.scores
-        norm = float(figures[rules.NORM])
-        toward = float(near @ scores)
-        if norm <= self.shape.floor:
-            return rules.TOUCHING
-        figures[rules.PLUS] = 1.0 - toward / norm
-        figures[rules.MINUS] = float(far @ scores) / norm - 1.0 if self.rule != rules.GILBERT else 0.0
-        worst = float(figures[rules.PLUS : rules.MINUS + 1].max())
-        if worst <= self.epsilon:
-            return rules.DONE
-        if worst < figures[rules.LEAST]:
-            figures[rules.LEAST], counts[rules.IDLE] = worst, 0
-        ended = rules.stalled(self.rule, toward, counts, int(self.state.size.sum()))
-        return rules.STALLED if ended else rules.STEPS
+        state, scores = self.state, self.state.scores
+        ends, support = (float(near @ scores), float(far @ scores)), int(state.size.sum())
+        limits = self.epsilon, self.shape.floor
+        return int(rules.judge(state.figures, state.counts, self.rule, *ends, support, *limits))
 
     def _step(self, near: Vector, far: Vector) -> bool:
         """Move u and the scores along the rule's direction by exact line search; False if there is no step."""
@@ -136,9 +126,10 @@ class ComposedDescent(Descent):
         u[at_cap] = self.upper[at_cap]
         np.add(state.scores, step * change, out=state.scores)
         if self.rule == rules.PAIRWISE:
-            state.counts[rules.KIND] = rules.SWAP if full else rules.PAIR
+            kind = rules.SWAP if full else rules.PAIR
         else:
-            state.counts[rules.KIND] = (rules.DROP if full else rules.DECREASE) if leave else rules.ADD
+            kind = (rules.DROP if full else rules.DECREASE) if leave else rules.ADD
+        rules.note(state.counts, kind)
         self._pack()
         return True
 
@@ -159,4 +150,4 @@ class ComposedDescent(Descent):
         for g, (begin, end) in enumerate(self.hulls):
             points = begin + np.flatnonzero(self.u[begin:end])
             self._put(g, points, self.u[points])
-        self._look(1)
+        rules.look(self.state)

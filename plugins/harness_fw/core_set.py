@@ -6,8 +6,8 @@ The kernel matrix of the members is stored whole. From the weights as they are, 
 violations are within a tolerance; where it is slow (the matrix is ill-conditioned), a Newton step on the free weights
 by a Cholesky factor takes over: after it either a weight is at a bound or the free ones are at their optimum.
 
-Members lie in one or two panels, one a class: places begin[s] .. begin[s] + size[s] - 1 of every array, so that each loop
-runs over neighbours. Everything is signed by the label: matrix[a, b] = y_a y_b k(a, b), and
+Members lie class by class: those of class g at the places ends[g] .. ends[g + 1] - 1 of every array, so that each loop runs
+over neighbours. Everything is signed by the label: matrix[a, b] = y_a y_b k(a, b), and
 score[a] = y_a <w, phi(a)> = sum_b weight_b matrix[a, b].
 """
 
@@ -30,7 +30,7 @@ STEPS, SOLVED, TOUCHING, STALLED = range(4)
 _LEAST_CURVATURE = 1e-300  # of two points at the origin, who gain nothing
 _TINY = 1e-14  # of the diagonal: stands for a curvature of zero, two points on top of each other
 _PATIENCE = 100  # steps in a row that do not make |w|^2 smaller: rounding is at work
-_FIRST = 32  # places of a class in the beginning
+_FIRST = 64  # places in the beginning
 _DEFINITE = 1e-13  # of the diagonal: added to the free points' matrix, which may be singular
 _NEWTON_PAYS = 50  # a factor of f free points costs about as much as f^2 / _NEWTON_PAYS steps of the descent
 _IN_A_ROW = 8  # Newton steps that end at a bound before the descent has its turn again
@@ -113,112 +113,96 @@ class CoreSet:
         self.floor = floor
         self.steps = self.factors = 0
         self._rescored = (0, 0)  # what they were when the scores were last computed from the weights
-        sides = len(self.caps)
-        self.size = np.zeros(sides, dtype=np.int64)
-        self._allocate(np.full(sides, _FIRST, dtype=np.int64))
-
-    def _allocate(self, room: Any) -> None:
-        self.room = room
-        self.begin = np.concatenate([[0], np.cumsum(room)[:-1]]).astype(np.int64)
-        total = int(room.sum())
-        self._matrix, self._diagonal = np.empty((total, total)), np.zeros(total)
-        self._point = np.zeros(total, dtype=np.intp)
-        self._weight, self._score = np.zeros(total), np.zeros(total)
+        self._ends = np.zeros(len(self.caps) + 1, dtype=np.int64)
+        self._matrix, self._point = np.empty((_FIRST, _FIRST)), np.zeros(_FIRST, dtype=np.intp)
+        self._diagonal, self._weight, self._score = np.zeros((3, _FIRST))
 
     @property
-    def places(self) -> Index:
-        """Places of the members in the arrays, class by class."""
-        return np.concatenate([b + np.arange(s) for b, s in zip(self.begin, self.size, strict=True)]).astype(np.intp)
+    def size(self) -> int:
+        """Number of members."""
+        return int(self._ends[-1])
 
     @property
     def members(self) -> Index:
         """The members, class by class, in the order of their places."""
-        return self._point[self.places]
+        return self._point[: self.size].copy()
 
     @property
     def weights(self) -> Vector:
         """(members,) their weights."""
-        return self._weight[self.places]
+        return self._weight[: self.size].copy()
 
     @property
     def squared_norm(self) -> float:
         """|w|^2."""
-        places = self.places
-        return float(self._weight[places] @ self._score[places])
+        return float(self._weight[: self.size] @ self._score[: self.size])
 
     def add(self, points: Sequence[Index], values: Matrix, weights: Vector | None = None) -> None:
         """Take points in, with weight 0 unless ``weights`` are given.
 
         points : for each class, the new ones; none of them a member
         values : signed kernel values of the new points, class by class, with ``[*members, *new points]``, (new, all)
-        weights : of the members from now on, all of them, in the order of :attr:`members`
+        weights : of the members from now on, all of them, in the order of ``[*members, *new points]``
         """
         fresh = [len(new) for new in points]
-        self._make_room(self.size + fresh)
-        before, added = self._panels(), []
-        for panel, new in zip(before, points, strict=True):
-            added.append(slice(panel.stop, panel.stop + len(new)))
-            self._point[added[-1]], self._weight[added[-1]] = new, 0.0
-        everyone = [*before, *added]
-        columns = [slice(*ends) for ends in itertools.pairwise(np.cumsum([0, *self.size, *fresh]))]
-        for panel, rows in zip(added, np.split(values, np.cumsum(fresh)[:-1]), strict=True):
-            for place, part in zip(everyone, columns, strict=True):
-                self._matrix[panel, place] = rows[:, part]
-                if place in before:
-                    self._matrix[place, panel] = rows[:, part].T
-            self._diagonal[panel] = self._matrix.diagonal()[panel]
-        self.size += fresh
-        self._score[np.r_[tuple(added)]] = values @ self._weight[np.r_[tuple(everyone)]]
+        before, first, shift = self.size, int(self._ends[1]), fresh[0]
+        total = before + sum(fresh)
+        self._make_room(total)
+        # the first members of the second class make way for the new ones of the first, and go behind their class
+        moved = min(shift, before - first)
+        source, target = slice(first, first + moved), slice(before + shift - moved, before + shift)
+        self._matrix[target, :before] = self._matrix[source, :before]
+        self._matrix[:total, target] = self._matrix[:total, source]
+        for array in self._arrays():
+            array[target] = array[source]
+        columns = np.r_[:before, first : first + shift, before + shift : total]
+        columns[source] = np.arange(target.start, target.stop)
+        added = columns[before:]
+        self._matrix[np.ix_(added, columns)] = values
+        self._matrix[np.ix_(columns, added)] = values.T
+        self._diagonal[added], self._point[added] = self._matrix[added, added], np.concatenate(points)
+        self._weight[added] = 0.0
+        self._score[added] = values @ self._weight[columns]
+        self._ends[1:] += np.cumsum(fresh)
         if weights is not None:
-            self._weight[self.places] = weights
+            self._weight[columns] = weights
             self.rescore()
 
-    def _make_room(self, needed: Any) -> None:
-        """Grow the panels so that ``needed`` members of each class fit."""
-        if (needed <= self.room).all():
-            return
-        old, stored = self._panels(), (self._diagonal, self._point, self._weight, self._score)
-        matrix = self._matrix
-        self._allocate(np.where(needed > self.room, np.maximum(needed, 2 * self.room), self.room))
-        for new, panel in zip(self._panels(), old, strict=True):
-            for other, columns in zip(self._panels(), old, strict=True):
-                self._matrix[new, other] = matrix[panel, columns]
-            for array, values in zip((self._diagonal, self._point, self._weight, self._score), stored, strict=True):
-                array[new] = values[panel]
+    def _arrays(self) -> tuple[Any, ...]:
+        """Return the arrays of one value a place."""
+        return self._point, self._diagonal, self._weight, self._score
 
-    def _panels(self) -> list[slice]:
-        """Where the members of each class are."""
-        return [slice(int(b), int(b + size)) for b, size in zip(self.begin, self.size, strict=True)]
+    def _make_room(self, needed: int) -> None:
+        """Grow the arrays so that ``needed`` members fit."""
+        room, matrix = len(self._point), self._matrix
+        if needed > room:
+            room = max(needed, 2 * room)
+            self._matrix = np.empty((room, room))
+            self._matrix[: len(matrix), : len(matrix)] = matrix
+            self._point, self._diagonal, self._weight, self._score = (np.resize(a, room) for a in self._arrays())
 
     def drop(self) -> Index:
-        """Let go of the members of weight 0, and return them; the last ones of their class take their places."""
-        places = self.places
-        dropped = self._point[places[~(self._weight[places] > 0.0)]]
-        if not len(dropped):
-            return dropped
-        before, holes, last = self._panels(), [], []
-        for side, panel in enumerate(before):
-            used = self._weight[panel] > 0.0
-            self.size[side] = left = int(used.sum())
-            holes.append(panel.start + np.flatnonzero(~used[:left]))
-            last.append(panel.start + left + np.flatnonzero(used[left:]))
-        to, source = np.concatenate(holes), np.concatenate(last)
-        for panel in before:
-            self._matrix[to, panel] = self._matrix[source, panel]
-        for panel in self._panels():
-            self._matrix[panel, to] = self._matrix[panel, source]
-        for array in (self._diagonal, self._point, self._weight, self._score):
-            array[to] = array[source]
+        """Let go of the members of weight 0, and return them."""
+        used = self._weight[: self.size] > 0.0
+        dropped, stay = self._point[: self.size][~used], np.flatnonzero(used)
+        if len(dropped):
+            self._matrix[: len(stay), : len(stay)] = self._matrix[np.ix_(stay, stay)]
+            for array in self._arrays():
+                array[: len(stay)] = array[stay]
+            self._ends = np.searchsorted(stay, self._ends)
         return dropped
+
+    def _classes(self) -> list[tuple[slice, float]]:
+        """Return, for each class, where its members are and the cap of their weights."""
+        return [(slice(*ends), cap) for ends, cap in zip(itertools.pairwise(self._ends), self.caps, strict=True)]
 
     def rescore(self) -> None:
         """Recompute the scores from the weights, whose sums are set to 1 exactly."""
-        panels = self._panels()
-        for panel, cap in zip(panels, self.caps, strict=True):
-            if (self._weight[panel] < cap).all():  # a weight at its cap stays there
-                self._weight[panel] /= self._weight[panel].sum()
-        for panel in panels:
-            self._score[panel] = sum(self._matrix[panel, other] @ self._weight[other] for other in panels)
+        for places, cap in self._classes():
+            if (self._weight[places] < cap).all():  # a weight at its cap stays there
+                self._weight[places] /= self._weight[places].sum()
+        count = self.size
+        self._score[:count] = self._matrix[:count, :count] @ self._weight[:count]
         self._rescored = self.steps, self.factors
 
     def levels(self) -> list[tuple[float, float]]:
@@ -227,11 +211,10 @@ class CoreSet:
         The two are one where every weight is at its cap.
         """
         levels = []
-        for side, first in enumerate(self.begin):
-            panel = slice(first, first + self.size[side])
-            weight, score = self._weight[panel], self._score[panel]
+        for places, cap in self._classes():
+            weight, score = self._weight[places], self._score[places]
             high = float(score[weight > 0.0].max())
-            levels.append((min(high, float(score[weight < self.caps[side]].min(initial=np.inf))), high))
+            levels.append((min(high, float(score[weight < cap].min(initial=np.inf))), high))
         return levels
 
     @property
@@ -247,10 +230,9 @@ class CoreSet:
         """
         reason = STEPS
         for _ in range(_ROUNDS):
-            count = int(self.size.sum())
-            arrays = self._matrix, self._diagonal, self._weight, self._score, self.begin, self.size, self.caps
-            most = max(4 * count, count * count // _NEWTON_PAYS)
-            reason, taken = descend(Panels(*arrays), tolerance, self.floor, most)
+            most = max(4 * self.size, self.size * self.size // _NEWTON_PAYS)
+            panels = Panels(self._matrix, self._diagonal, self._weight, self._score, self._ends, self.caps)
+            reason, taken = descend(panels, tolerance, self.floor, most)
             self.steps += int(taken)
             if reason in (SOLVED, TOUCHING):
                 break
@@ -261,7 +243,7 @@ class CoreSet:
             if reason == STALLED and not self.squared_norm < before:
                 break
         steps, factors = self._rescored
-        if self.factors > factors or self.steps - steps > int(self.size.sum()):
+        if self.factors > factors or self.steps - steps > self.size:
             self.rescore()
         return bool(reason == SOLVED)
 
@@ -269,10 +251,10 @@ class CoreSet:
         """Step to the optimum of the free weights, or to the first bound on the way; True if a bound was in the way."""
         import scipy.linalg
 
-        places = self.places
-        side_of = np.repeat(np.arange(len(self.size)), self.size)
-        free = (self._weight[places] > 0.0) & (self._weight[places] < self.caps[side_of])
-        chosen, side = places[free], side_of[free]
+        places = slice(self.size)
+        side_of = np.repeat(np.arange(len(self.caps)), np.diff(self._ends))
+        chosen = np.flatnonzero((self._weight[places] > 0.0) & (self._weight[places] < self.caps[side_of]))
+        side = side_of[chosen]
         indicator = (side[:, None] == np.unique(side)[None, :]).astype(np.float64)
         if len(chosen) <= indicator.shape[1]:
             return False
@@ -291,8 +273,8 @@ class CoreSet:
         prices = np.linalg.solve(indicator.T @ solved[:, 1:], indicator.T @ solved[:, 0])
         step = solved[:, 1:] @ prices - solved[:, 0]
         step -= indicator @ ((indicator.T @ step) / indicator.sum(axis=0))
-        change = self._matrix[np.ix_(places, chosen)] @ step
-        slope, curvature = float(gradient @ step), float(change[free] @ step)
+        change = self._matrix[places, chosen] @ step
+        slope, curvature = float(gradient @ step), float(change[chosen] @ step)
         if not slope < 0.0 or not curvature > 0.0:
             return False
         weight, caps = self._weight[chosen], self.caps[side]
@@ -318,15 +300,15 @@ class Panels(NamedTuple):
 
     matrix, diagonal : (m, m) signed kernel values, and its diagonal in neighbouring places
     weight, score : (m,) changed in place
-    begin, size, caps : (G,) first place and number of members of a class, upper bound of its weights
+    ends : (G + 1,) members of class g are at the places ends[g] .. ends[g + 1] - 1
+    caps : (G,) upper bound of the weights of a class
     """
 
     matrix: Vector
     diagonal: Vector
     weight: Vector
     score: Vector
-    begin: Index
-    size: Index
+    ends: Index
     caps: Vector
 
 
@@ -373,8 +355,8 @@ def _pair(core: Panels, gains: Vector) -> tuple[float, int, int, int]:
     The place to lose is that whose weight, moved to the other one, promises the largest gain; -1 if none does.
     """
     near, widest, total, worst = -1, 0.0, 0.0, 0
-    for side in range(len(core.begin)):
-        first, end = core.begin[side], core.begin[side] + core.size[side]
+    for side in range(len(core.caps)):
+        first, end = core.ends[side], core.ends[side + 1]
         low, high = _extremes(core.score[first:end], core.weight[first:end], core.caps[side])
         violation = core.score[first + high] - core.score[first + low] if low >= 0 else 0.0
         total += max(0.0, violation)
@@ -382,7 +364,7 @@ def _pair(core: Panels, gains: Vector) -> tuple[float, int, int, int]:
             widest, near, worst = violation, low, side
     if near < 0:
         return total, worst, -1, -1
-    first, end = core.begin[worst], core.begin[worst] + core.size[worst]
+    first, end = core.ends[worst], core.ends[worst + 1]
     part = gains[first:end]
     row, diagonal = core.matrix[first + near, first:end], core.diagonal[first:end]
     best = _gains(row, diagonal, core.weight[first:end], core.score[first:end], near, part)
@@ -411,11 +393,10 @@ def descend(core: Panels, tolerance: float, floor: float, steps: int) -> tuple[i
     tolerance : the violations of all classes together, over |w|^2, at which it is solved
     floor : |w|^2 at which w counts as zero
     """
-    score, begin, size = core.score, core.begin, core.size
-    norm, gains, idle = 0.0, np.empty(len(score)), 0
-    for side in range(len(begin)):
-        for k in range(begin[side], begin[side] + size[side]):
-            norm += core.weight[k] * score[k]
+    count = core.ends[len(core.caps)]
+    score, gains, norm, idle = core.score[:count], np.empty(count), 0.0, 0
+    for k in range(count):
+        norm += core.weight[k] * score[k]
     for taken in range(steps + 1):
         if norm <= floor:
             return TOUCHING, taken
@@ -424,16 +405,13 @@ def descend(core: Panels, tolerance: float, floor: float, steps: int) -> tuple[i
             return SOLVED, taken
         if taken == steps:
             break
-        row, other = core.matrix[near], core.matrix[far]
+        row, other = core.matrix[near, :count], core.matrix[far, :count]
         difference = score[far] - score[near]
         both = core.diagonal[near] + core.diagonal[far]
         curvature = max(both - 2.0 * row[far], _TINY * both)
         step = _shift(core.weight, near, far, difference / curvature, core.caps[side])
-        for panel in range(len(begin)):
-            start, stop = begin[panel], begin[panel] + size[panel]
-            part, toward, away = score[start:stop], row[start:stop], other[start:stop]
-            for k in range(len(part)):
-                part[k] += step * (toward[k] - away[k])
+        for k in range(count):
+            score[k] += step * (row[k] - other[k])
         lower = norm - step * (2.0 * difference - step * curvature)
         idle = 0 if lower < norm else idle + 1
         norm = lower

@@ -57,7 +57,7 @@ class CorrectiveRounds(CoreSetRounds):
                 status = "done"
             elif idle >= _PATIENCE:
                 status = "stalled"
-            solved = int(self.core.size.sum())  # with those whose weight is zero now
+            solved = self.core.size  # with those whose weight is zero now
             self.dropped += len(self.core.drop())
             if status == "done" and min(self.hulls.caps) >= 1.0:
                 margin = (1.0 - info["epsilon_plus"]) * info["norm"]
@@ -91,7 +91,7 @@ class CorrectiveRounds(CoreSetRounds):
 
     def _add(self, scores: Vector, epsilon: float) -> None:
         """Add the points farthest down w that are not members, and settle how exactly to solve next."""
-        count = self.vertices or max(1, int(self.core.size.sum()) // _SHARE)
+        count = self.vertices or max(1, self.core.size // _SHARE)
         member = np.zeros(self.problem.n, dtype=bool)
         member[self.core.members] = True
         points = []

@@ -58,7 +58,7 @@ class BallRounds(CoreSetRounds):
             joining, status = self._outside()
             info = self._info()
             evidence = f"|w| = {info['norm']:.3g} after {self.taken} iterations, epsilon_+ = {info['epsilon_plus']:.2g}"
-            yield self._iterate(status, info, int(self.core.size.sum()), evidence)
+            yield self._iterate(status, info, self.core.size, evidence)
             if status:
                 return
             if any(len(points) > 0 for points in joining):

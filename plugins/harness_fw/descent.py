@@ -10,7 +10,7 @@ import numpy as np
 from harness import KernelOracle, Problem
 from harness.support.arrays import Index, Vector
 from harness_fw import hot, rules
-from harness_fw.hulls import ZERO, Hulls, extreme, farthest_on_face, near_zero, nearest_on_hull
+from harness_fw.hulls import ZERO, Hulls, near_zero
 from harness_fw.sources import Points, Rows, signed_rows
 
 YIELD_VALUES = 4_000_000  # kernel evaluations between two yields
@@ -74,28 +74,22 @@ class Descent:
     # -- the start -----------------------------------------------------------------------------------
 
     def _begin(self, start: Vector | None) -> None:
-        """Lines 1-11 of Algorithm 1; in polytope-distance the point nearest to the origin (Gilbert's step 1).
+        """Begin as the paper does, see :meth:`Hulls.start`, or with the coefficients ``start``."""
+        place = np.empty(self.problem.n, dtype=np.intp)
+        place[self.order] = np.arange(self.problem.n)
 
-        q is the point nearest to p^1, then p the nearest to that q; with caps q and p are made of as many nearest
-        points as they need. Or at the start that was given.
-        """
-        diagonal = self.shape.diagonal[self.order]
-        if start is not None:
-            weights = (self.shape.sign * start)[self.order]
-            for g, (begin, end) in enumerate(self.hulls):
-                points = begin + np.flatnonzero(weights[begin:end] > 0.0)
-                self._put(g, points, weights[points] / weights[points].sum())
-        elif len(self.hulls) == 1:
-            self._put(0, np.array([int(diagonal.argmin())]), np.ones(1))
+        def row_of(point: int) -> Vector:
+            signed = self.source.combination(place[[point]], np.ones(1), keep=True)
+            row: Vector = self.shape.sign[point] * (self._signs * signed)[place]
+            return row
+
+        if start is None:
+            vertices = self.shape.start(row_of)
         else:
-            # |p - q|^2 = |p|^2 + |q|^2 - 2 <p, q>, and the signed row is -<p, q> at q
-            row = self.source.combination(np.zeros(1, dtype=np.int64), np.ones(1), keep=True)
-            for g in (1, 0):
-                begin, end = self.hulls[g]
-                points, weights = extreme(diagonal[begin:end] + 2.0 * row[begin:end], self.caps[g])
-                self._put(g, begin + points, weights)
-                if g == 1:
-                    row = self.source.combination(begin + points, weights, keep=True)
+            used = [side[start[side] != 0.0] for side in self.shape.sides]
+            vertices = [(points, start[points] / start[points].sum()) for points in used]
+        for g, (points, weights) in enumerate(vertices):
+            self._put(g, place[points], weights)
         self._from_scratch(keep=True)
 
     def _put(self, g: int, points: Index, weights: Vector) -> None:
@@ -119,15 +113,7 @@ class Descent:
         state.scores[:] = sum(parts[1:], start=parts[0])
         if state.parts.size:
             state.parts[:] = parts
-        self._look()
-
-    def _look(self, taken: int = 0) -> None:
-        """Set near, far and mean of each hull from the scores and weights as they are, and count ``taken`` steps."""
-        for g, (begin, end) in enumerate(self.hulls):
-            part = self.state.scores[begin:end]
-            part = part + self.state.closed[begin:end] if self.capped else part
-            self.state.near[g] = begin + int(part.argmin())
-        rules.look(self.state, taken)
+        rules.look(state)
 
     # -- the run -------------------------------------------------------------------------------------
 
@@ -210,24 +196,13 @@ class Descent:
         return int(self.state.size.sum())
 
     @property
-    def nearest(self) -> list[float]:
-        """<w, x> of the point of each hull that lies least far along w, signed: with caps the greedy sum."""
-        if not self.capped:
-            return [float(self.state.scores[near]) for near in self.state.near]
-        parts = [self.state.scores[begin:end] for begin, end in self.hulls]
-        return [nearest_on_hull(part, cap) for part, cap in zip(parts, self.caps, strict=True)]
-
-    @property
     def epsilons(self) -> tuple[float, float]:
         """epsilon_+ and epsilon_-, with caps of the composed points and of the face that w's points lie in."""
-        figures, state = self.state.figures, self.state
-        if not self.capped or figures[rules.NORM] <= 0.0:
-            return float(figures[rules.PLUS]), float(figures[rules.MINUS])
-        norm, apart = float(figures[rules.NORM]), 0.0
-        for g in range(len(self.hulls)):
-            points, weights = self._support(g)
-            apart += farthest_on_face(state.scores[points], weights, self.caps[g])
-        return 1.0 - sum(self.nearest) / norm, apart / norm - 1.0
+        if not self.capped:
+            return float(self.state.figures[rules.PLUS]), float(self.state.figures[rules.MINUS])
+        scores = np.empty(self.problem.n)
+        scores[self.order] = self.state.scores
+        return self.shape.epsilons(scores, self.shape.sign * self.dual_coef)
 
     @property
     def threshold(self) -> float:
@@ -239,7 +214,7 @@ class Descent:
         if len(self.hulls) == 1:
             return float(state.scores[state.near[0]])
         if not self.capped:
-            return 0.5 * (self.nearest[0] - self.nearest[1])
+            return float(0.5 * (state.scores[state.near[0]] - state.scores[state.near[1]]))
         levels = []
         for near, far in zip(state.near, state.far, strict=True):
             ends = [state.scores[far]] if state.closed[near] > 0.0 else [state.scores[far], state.scores[near]]
@@ -289,7 +264,7 @@ class LinearDescent(Descent):
         for g in range(len(self.hulls)):
             points.combine(*self._support(g), points.parts[g])
         raw = points.pass_over(points.parts.sum(axis=0))
-        hot.settle(state, raw, points.order, points.signs, points.parts, points.features.ridge, 0)
+        hot.settle(state, raw, points.order, points.signs, points.parts, points.features.ridge)
 
     def _run(self, until: int) -> int:
         points, state = self.source, self.state
@@ -304,7 +279,7 @@ class LinearDescent(Descent):
             if not hot.step(state, self.rule, self.pairs, self.caps[0], vectors, points.parts, ridge):
                 return rules.STALLED
             raw = points.pass_over(points.parts.sum(axis=0))
-            hot.settle(state, raw, points.order, points.signs, points.parts, ridge, 1)
+            hot.settle(state, raw, points.order, points.signs, points.parts, ridge)
 
 
 def keeps_w(kernel: KernelOracle, explicit: bool | None) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from harness.support.arrays import Index, Vector
-from harness.support.jit import compiled, inner
+from harness.support.jit import compiled, fast, inner, seek, smaller
 from harness_fw import rules
 from harness_fw.rules import CHOSEN, MISSING, NEAREST, SEGMENT, STALLED, STEPS, State
 
@@ -34,11 +34,8 @@ def run(state: State, rule: int, pairs: bool | None, epsilon: float, floor: floa
         if not rules.plan(state, rule, cap, pairs):
             return STALLED
         rules.move_support(state, cap)
-        if pairs is None:
-            _move_scores(state)
-        else:
-            _move_pairs(state)
-        rules.look(state, 1)
+        _move_scores(state, pairs)
+        rules.weigh(state)
     return STEPS
 
 
@@ -62,49 +59,39 @@ def _look_up(state: State, pairs: bool | None) -> bool:
 
 
 @inner
-def _move_scores(state: State) -> None:
-    """Change the scores as planned, for one point of each hull, and find ``near``."""
-    one, other = state.slot[state.chosen[0]], state.slot[state.chosen[state.counts[CHOSEN] - 1]]
-    a, b = state.coefs[0], state.coefs[1]
+def _move_scores(state: State, pairs: bool | None) -> None:
+    """Change the scores as planned, two rows at a time, and find ``near`` among the points below their cap."""
+    chosen, coefs, slot, last = state.chosen, state.coefs, state.slot, state.counts[CHOSEN] - 1
     for g in range(len(state.size)):
-        lowest, place = np.inf, state.begin[g]
-        for start in range(state.begin[g], state.begin[g + 1], SEGMENT):
-            part = state.scores[start : min(start + SEGMENT, state.begin[g + 1])]
-            _add_two(part, state.scale[0], state.rows, one, a, other, b, start)
-            lowest, place = _lower(part, state.scratch, start, lowest, place)
-        state.near[g] = place
-
-
-@inner
-def _move_pairs(state: State) -> None:
-    """The same for any number of points, with the scores of each hull's point apart if there are ``parts``, and caps."""
-    chosen, coefs, slot, count = state.chosen, state.coefs, state.slot, state.counts[CHOSEN]
-    for g in range(len(state.size)):
-        lowest, place = np.inf, state.begin[g]
+        lowest, near = np.inf, state.begin[g]
         for start in range(state.begin[g], state.begin[g + 1], SEGMENT):
             stop = min(start + SEGMENT, state.begin[g + 1])
             part, scale = state.scores[start:stop], state.scale[0]
-            for r in range(0, count, 2):
-                s = min(r + 1, count - 1)
+            for r in range(0, last + 1, 2):
+                s = min(r + 1, last)
                 one, other, a, b = slot[chosen[r]], slot[chosen[s]], coefs[r], coefs[s] if s > r else 0.0
-                if state.parts.shape[1] > 0:
+                if pairs is None:
+                    _add_two(part, scale, state.rows, one, a, other, b, start)
+                elif state.parts.shape[1] == 0:
+                    _add_two(part, scale, state.rows, one, a, other, b, start)
+                    scale = 1.0
+                else:  # the scores of each hull's point apart; a row without a share in it is not read
                     first, second = rules.hull_of(state.begin, chosen[r]), rules.hull_of(state.begin, chosen[s])
-                    for h in range(2):  # a row without a share in the hull's point is not read
+                    for h in range(2):
                         at, a_h, b_h = state.parts[h, start:stop], a if first == h else 0.0, b if second == h else 0.0
                         i, j = one if first == h else other, other if second == h else one
                         _add_two(at, state.scale[h], state.rows, i, a_h, j, b_h, start)
                     for k in range(len(part)):
                         part[k] = state.parts[0, start + k] + state.parts[1, start + k]
-                else:
-                    _add_two(part, scale, state.rows, one, a, other, b, start)
-                    scale = 1.0
             if len(state.closed) > 0:
-                bounded = state.scratch[SEGMENT // 2 :][: len(part)]
+                bounded = state.scratch[: len(part)]
                 for k in range(len(part)):
                     bounded[k] = part[k] + state.closed[start + k]
                 part = bounded
-            lowest, place = _lower(part, state.scratch, start, lowest, place)
-        state.near[g] = place
+            smallest = _least(part)
+            if smallest < lowest:
+                lowest, near = smallest, start + seek(part, smallest)
+        state.near[g] = near
 
 
 @inner
@@ -116,37 +103,12 @@ def _add_two(part: Vector, scale: float, rows: Vector, one: int, a: float, other
         part[k] = scale * part[k] + (a * row[k] + b * second[k])
 
 
-@inner
-def _lower(part: Vector, scratch: Vector, start: int, lowest: float, place: int) -> tuple[float, int]:
-    """Return the smaller one of ``lowest`` and the smallest value of ``part``, which begins at ``start``, and its place."""
-    smallest: float = least(part, scratch)
-    if not smallest < lowest:
-        return lowest, place
-    place = 0
-    while part[place] != smallest:
-        place += 1
-    return smallest, start + place
-
-
-@compiled
-def least(part: Vector, scratch: Vector) -> float:
-    """Return the smallest of at most SEGMENT values; scratch is at least SEGMENT / 2 long and changes."""
+@fast
+def _least(part: Vector) -> float:
+    """Return the smallest value."""
     smallest = np.inf
-    if len(part) < SEGMENT:
-        for k in range(len(part)):
-            smallest = min(smallest, part[k])
-        return smallest
-    # by halves: elementwise loops vectorise, a running minimum does not
-    half = SEGMENT // 2
-    left, right = part[:half], part[half:]
-    for k in range(half):
-        scratch[k] = left[k] if left[k] < right[k] else right[k]
-    for width in (128, 64, 32, 16):
-        for k in range(width):
-            a, b = scratch[k], scratch[k + width]
-            scratch[k] = a if a < b else b
-    for k in range(16):
-        smallest = min(smallest, scratch[k])
+    for k in range(len(part)):
+        smallest = smaller(smallest, part[k])
     return smallest
 
 
@@ -203,24 +165,21 @@ def step(state: State, rule: int, pairs: bool | None, cap: float, vectors: Vecto
 
 
 @compiled
-def settle(state: State, raw: Vector, order: Index, signs: Vector, parts: Vector, ridge: float, taken: int) -> None:
+def settle(state: State, raw: Vector, order: Index, signs: Vector, parts: Vector, ridge: float) -> None:
     """Set the scores from <w, x_i>, and what follows from scores: nearest and farthest points, <u_g, w>, <u_g, u_g>.
 
     Parameters
     ----------
     raw : (n,) <w, x_i> in the order of the data
     order, signs : (n,) the data's number of each of the solver's points, and its sign
-    taken : steps to count, 0 or 1
     """
-    scores, capped = state.scores, len(state.closed) > 0
+    scores = state.scores
     for k in range(len(scores)):
         scores[k] = signs[k] * raw[order[k]]
     for g in range(len(state.size)):
-        first, end = state.begin[g], state.begin[g + 1]
-        for k in range(first, first + state.size[g]):
+        for k in range(state.begin[g], state.begin[g] + state.size[g]):
             scores[state.support[k]] += ridge * state.weight[k]
-        state.near[g] = first + np.argmin(scores[first:end] + state.closed[first:end] if capped else scores[first:end])
-    rules.look(state, taken)
+    rules.look(state)
     for g in range(len(state.size)):
         squares = 0.0
         for k in range(state.begin[g], state.begin[g] + state.size[g]):

@@ -50,18 +50,6 @@ def face_extreme(values: Vector, weights: Vector, cap: float) -> tuple[Index, Ve
     return np.concatenate([fixed, free[points]]), np.concatenate([np.full(len(fixed), cap), mass * shares])
 
 
-def nearest_on_hull(values: Vector, cap: float) -> float:
-    """Return the least <values, u> over the hull of :func:`extreme`."""
-    points, weights = extreme(values, cap)
-    return float(weights @ values[points])
-
-
-def farthest_on_face(values: Vector, weights: Vector, cap: float) -> float:
-    """Return the largest <values, u> over the face of :func:`face_extreme`."""
-    points, shares = face_extreme(-values, weights, cap)
-    return float(shares @ values[points])
-
-
 def near_zero(norm: float, floor: float, work: str, hulls: int) -> str:
     """Return what is known where |w|^2 = ``norm`` is at most ``floor``, its rounding, after so much ``work``."""
     known = "the hulls meet, or are no farther apart" if hulls == 2 else "the origin is inside, or no farther away"
@@ -122,7 +110,11 @@ class Hulls:
 
     def near(self, scores: Vector) -> float:
         """Return <w, z>, the smallest value over all vertices, from the signed ``scores``, (n,)."""
-        return sum(nearest_on_hull(scores[side], cap) for side, cap in zip(self.sides, self.caps, strict=True))
+        total = 0.0
+        for side, cap in zip(self.sides, self.caps, strict=True):
+            points, weights = extreme(scores[side], cap)
+            total += float(weights @ scores[side][points])
+        return total
 
     def far(self, scores: Vector, weights: Vector) -> float:
         """Return the largest value over the vertices of the smallest face with ``weights``, (n,).
@@ -133,7 +125,8 @@ class Hulls:
         for side, cap in zip(self.sides, self.caps, strict=True):
             used = side[weights[side] > 0.0]
             # a cap of 1 is implied by the sum and out of reach: no weight stays there
-            total += farthest_on_face(scores[used], weights[used], cap if cap < 1.0 else 2.0)
+            points, shares = face_extreme(-scores[used], weights[used], cap if cap < 1.0 else 2.0)
+            total += float(shares @ scores[used][points])
         return total
 
     def epsilons(self, scores: Vector, weights: Vector) -> tuple[float, float]:

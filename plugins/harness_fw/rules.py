@@ -12,7 +12,7 @@
               with caps, the moves of both hulls at once, each by a separate amount
 
 A loop calls ``measure`` and ``choose``, computes ``gram``, and calls ``plan`` and ``move_support``; then it computes the new
-scores with ``near`` and calls ``look``. The argument ``pairs`` of the compiled functions is None for FW and
+scores with ``near`` and calls ``weigh``. The argument ``pairs`` of the compiled functions is None for FW and
 GILBERT, else True: numba leaves out the branches of the other rules, so that a solver compiles no other rules.
 
 Points are in the solver's order, the points of hull 0 first, then those of hull 1 (polytope-distance has
@@ -79,7 +79,7 @@ class State(NamedTuple):
     coefs, ends : (MOST,) what the step adds to the weight of a chosen point; FREE, OUT or CAPPED
     scale : (G,) factor of the weights of a hull, before the step adds
     figures, counts : see the constants of this module
-    scratch : (3 SEGMENT / 2,) for scores in use
+    scratch : (SEGMENT,) for scores in use
     """
 
     scores: Vector
@@ -114,7 +114,7 @@ def new_state(begin: Index, buffer: RowCache, *, parts: bool = False, capped: bo
     """Return a state without support, on the rows of ``buffer``."""
     n, hulls = buffer.n, len(begin) - 1
     floats = {"scores": n, "weight": n, "mean": hulls, "squared": hulls, "scale": hulls, "gram": (MOST, MOST)}
-    floats |= {"products": (MOST, 2), "at": MOST, "have": MOST, "coefs": MOST, "scratch": SEGMENT + SEGMENT // 2}
+    floats |= {"products": (MOST, 2), "at": MOST, "have": MOST, "coefs": MOST, "scratch": SEGMENT}
     floats |= {"parts": (2, n) if parts else (0, 0), "closed": n if capped else 0}
     integers = {"support": n, "size": hulls, "near": hulls, "far": hulls, "chosen": MOST, "ends": MOST, "counts": 11}
     arrays: dict[str, Any] = {name: np.zeros(shape) for name, shape in floats.items()}
@@ -129,15 +129,12 @@ def new_state(begin: Index, buffer: RowCache, *, parts: bool = False, capped: bo
 
 @inner
 def measure(state: State, rule: int, epsilon: float, floor: float) -> int:
-    """Set epsilon_+ and epsilon_-, (10) and (11) of Kumar & Yildirim; return STEPS unless there is a reason to end.
+    """Judge the scores of the points near and far; return STEPS unless there is a reason to end.
 
     With caps epsilon_+ is a bound of both instead: as all weight moves by 1 at most, no point of a reduced hull is
     more than <w, far - near> better or worse than that of the hull.
     """
-    scores, figures, counts, capped = state.scores, state.figures, state.counts, len(state.closed) > 0
-    norm = figures[NORM]
-    if norm <= floor:
-        return TOUCHING
+    scores, norm, capped = state.scores, state.figures[NORM], len(state.closed) > 0
     toward = apart = between = 0.0
     for g in range(len(state.size)):
         near, far = scores[state.near[g]], scores[state.far[g]]
@@ -145,21 +142,36 @@ def measure(state: State, rule: int, epsilon: float, floor: float) -> int:
         apart += far
         if capped and state.closed[state.near[g]] == 0.0:
             between += max(0.0, far - near)
-    figures[PLUS] = between / norm if capped else 1.0 - toward / norm
-    figures[MINUS] = 0.0 if capped or rule == GILBERT else apart / norm - 1.0
+    if capped:
+        toward, apart = norm - between, norm
+    reason: int = judge(state.figures, state.counts, rule, toward, apart, state.size.sum(), epsilon, floor)
+    return reason
+
+
+@compiled
+def judge(
+    figures: Vector, counts: Index, rule: int, toward: float, apart: float, support: int, epsilon: float, floor: float
+) -> int:
+    """Set epsilon_+ and epsilon_-, (10) and (11) of Kumar & Yildirim; return STEPS unless there is a reason to end.
+
+    toward, apart : <w, z> of the nearest vertex and of the farthest one of the support
+
+    It ends too where rounding is at work, or where Gilbert's rule is too slow for hulls so near.
+    """
+    norm = figures[NORM]
+    if norm < figures[SHORTEST]:
+        figures[SHORTEST], counts[IDLE] = norm, 0
+    if norm <= floor:
+        return TOUCHING
+    figures[PLUS] = 1.0 - toward / norm
+    figures[MINUS] = 0.0 if rule == GILBERT else apart / norm - 1.0
     worst = max(figures[PLUS], figures[MINUS])
     if worst <= epsilon:
         return DONE
     if worst < figures[LEAST]:
         figures[LEAST], counts[IDLE] = worst, 0
-    return STALLED if stalled(rule, toward, counts, state.size.sum()) else STEPS
-
-
-@compiled
-def stalled(rule: int, toward: float, counts: Index, support: int) -> bool:
-    """Return whether rounding is at work, or Gilbert's rule is too slow for hulls so near; ``toward``: <w, z>."""
     blind = rule == GILBERT and toward <= 0.0 and counts[TAKEN] >= _BLIND
-    return bool(blind or counts[IDLE] > _PATIENCE + _PATIENCE_EACH * support)
+    return STALLED if blind or counts[IDLE] > _PATIENCE + _PATIENCE_EACH * support else STEPS
 
 
 @inner
@@ -256,12 +268,25 @@ def _remove(state: State, g: int, place: int) -> None:
 
 
 @compiled
-def look(state: State, taken: int) -> None:
-    """Set ``far``, ``mean``, ``squared`` and |w|^2 from the scores and weights as they are, and count ``taken`` steps, 0 or 1.
+def look(state: State) -> None:
+    """Set ``near`` from the scores as they are, of equal ones the first below its cap, and what :func:`weigh` sets."""
+    capped = len(state.closed) > 0
+    for g in range(len(state.size)):
+        lowest = np.inf
+        for i in range(state.begin[g], state.begin[g + 1]):
+            score = state.scores[i] + state.closed[i] if capped else state.scores[i]
+            if score < lowest or i == state.begin[g]:
+                lowest, state.near[g] = score, i
+    weigh(state)
+
+
+@inner
+def weigh(state: State) -> None:
+    """Set ``far``, ``mean``, ``squared`` and |w|^2 from the scores and weights as they are.
 
     Of equal scores the first point is the farthest.
     """
-    figures, counts, split, norm = state.figures, state.counts, state.parts.shape[1] > 0, 0.0
+    split, norm = state.parts.shape[1] > 0, 0.0
     for g in range(len(state.size)):
         first, highest, farthest, mean, squared = state.begin[g], -np.inf, -1, 0.0, 0.0
         for k in range(first, first + state.size[g]):
@@ -274,12 +299,7 @@ def look(state: State, taken: int) -> None:
                 highest, farthest = score, i
         state.far[g], state.mean[g], state.squared[g] = farthest, mean, squared if split else mean
         norm += mean
-    figures[NORM] = norm
-    if taken > 0:
-        counts[IDLE] = 0 if norm < figures[SHORTEST] else counts[IDLE] + 1
-        figures[SHORTEST] = min(norm, figures[SHORTEST])
-        counts[TAKEN] += 1
-        counts[counts[KIND]] += 1
+    state.figures[NORM] = norm
 
 
 # -- how far it goes: exact line searches, and the best point of a triangle or rectangle ----------
@@ -287,7 +307,7 @@ def look(state: State, taken: int) -> None:
 
 @inner
 def plan(state: State, rule: int, cap: float, pairs: bool | None) -> bool:
-    """Write the step to ``scale``, ``coefs``, ``ends`` and its kind, from ``gram`` and ``products``; False if there is none.
+    """Write the step to ``scale``, ``coefs``, ``ends``, from ``gram`` and ``products``, and count it; False if there is none.
 
     Parameters
     ----------
@@ -309,8 +329,17 @@ def plan(state: State, rule: int, cap: float, pairs: bool | None) -> bool:
         kind = _two_pairs(state, cap)
     else:
         kind = _pairs(state, cap)
-    state.counts[KIND] = kind
+    if kind != _NONE:
+        note(state.counts, kind)
     return bool(kind != _NONE)
+
+
+@compiled
+def note(counts: Index, kind: int) -> None:
+    """Count a step; until |w|^2 or epsilon is smaller than ever, it is idle."""
+    counts[KIND] = kind
+    for place in (kind, TAKEN, IDLE):
+        counts[place] += 1
 
 
 @inner

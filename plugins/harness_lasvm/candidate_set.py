@@ -15,7 +15,7 @@ import numpy as np
 
 from harness import CSVC, CSVCNoBias, Iterate
 from harness.support.arrays import Array
-from harness_lasvm.compiled.members import catch_up
+from harness_lasvm.compiled.members import admit, catch_up
 from harness_lasvm.compiled.state import EXAMPLE, NEED_ROW, NOW, ROW, SLOT, STACKS, Candidates, Members
 
 GROWTH = 1.6  # factor by which rows, and the room for kernel values of candidates, become longer; 1.25 takes 3 % longer
@@ -72,8 +72,6 @@ class CandidateSet:
         self.cache_mb: float = problem.kernel.cache_mb if cache_mb is None else cache_mb
         self.rows_recomputed = 0
         self.aside: list[Aside] = []
-        self._standing: Array = np.empty(0, dtype=np.int64)  # the point of S at each slot, in a hole any
-        self._pointed = -1  # length of the log when they were last renewed; -1: the slots have moved since
         # for the values requested last: fresh pages cost as much as these
         self._memory: Array = np.empty(0, dtype=dtype)
         widest = _aligned(n)
@@ -205,35 +203,11 @@ class CandidateSet:
         """Let ``examples``, none of them members, into S."""
         step = self.together(self.block)
         for start in range(0, len(examples), step):
-            part = slice(start, start + step)
-            self._admit(_writable(examples[part]), alphas[part], grads[part])
+            part = _writable(examples[start : start + step])
+            self.make_room(len(part))
+            work = self.offered(part, np.arange(len(part)), self.values(part), self.between(part))
+            admit(self.members, work, alphas[start : start + step], grads[start : start + step])
         self._scan()
-
-    def _admit(self, entering: Array, alphas: Array, grads: Array) -> None:
-        self.make_room(len(entering))
-        x, now = self.members, self.now
-        values, among = self.values(entering), self.kernel.block(entering, entering)
-        holes, top, clock = int(now["holes"]), int(now["top"]), int(now["clock"])
-        reused = min(holes, len(entering))
-        fresh = np.arange(top, top + len(entering) - reused)
-        slots = np.concatenate([x.stacks["hole"][holes - reused : holes][::-1], fresh])
-        now["holes"], now["top"] = holes - reused, top + len(fresh)
-        example = x.examples[entering]
-        x.examples["slot"][entering] = slots
-        x.alpha[slots], x.grad[slots], x.diagonal[slots] = alphas, grads, example["diagonal"]
-        x.rise[slots] = np.where(alphas < example["upper"], 0.0, -np.inf)
-        x.fall[slots] = np.where(alphas > example["lower"], 0.0, np.inf)
-        x.slots["member"][slots], x.slots["row"][slots], x.slots["listed"][slots] = entering, -1, alphas == 0.0
-        x.slots["lower"][slots], x.slots["upper"][slots] = example["lower"], example["upper"]
-        idle = slots[alphas == 0.0]
-        x.stacks["zero"][now["zeros"] : now["zeros"] + len(idle)] = idle
-        now["zeros"] += len(idle)
-        x.log[clock : clock + len(slots)] = slots
-        now["clock"] = clock + len(slots)
-        last = slice(max(0, len(slots) - int(now["rows"]) + 1), None)  # one row is spare
-        rows, every = self._take_rows(slots[last]), self._every_row()
-        every[rows, :top] = values[last]
-        every[rows[:, None], slots] = among[last]
 
     def remove(self, slots: Array) -> None:
         """Remove the members in ``slots``, whose alpha is 0, from S."""
@@ -294,7 +268,6 @@ class CandidateSet:
         now["width"], now["rows"], now["free_rows"] = width, n_rows, free
         now["spare"] = count
         self._scan()
-        self._pointed = -1
 
     def _scan(self) -> None:
         """Renew the extremes of the gradients."""
@@ -303,10 +276,6 @@ class CandidateSet:
         now["g_max"], now["i_max"] = greatest(x.grad[top] + x.rise[top])
         least, now["i_min"] = greatest(-x.grad[top] - x.fall[top])
         now["g_min"] = -least
-
-    def keep(self, slots: Array) -> None:
-        """Keep the members in ``slots`` (ascending) only, in rows as short as can be."""
-        self._relayout(slots, _aligned(max(len(slots), 1)))
 
     def make_room(self, entering: int) -> None:
         """Let ``entering`` members find slots, columns and places in the log."""
@@ -328,24 +297,28 @@ class CandidateSet:
     # -- kernel values ------------------------------------------------------------------------------
 
     def between(self, examples: Array) -> Array:
-        """Return K(examples, examples), writable: for a read-only array the loops would be compiled once more."""
+        """Return K(examples, examples), of one example anything: it has no others.
+
+        Writable, as for a read-only array the loops would be compiled once more.
+        """
         among = np.empty((len(examples), len(examples)), dtype=self.kernel.dtype)
-        self.kernel.fill(examples, among, columns=examples)
+        if len(examples) > 1:
+            self.kernel.fill(examples, among, columns=examples)
         return among
 
-    def _point(self) -> None:
-        """Let the kernel's columns be those of slots 0 .. top - 1; a hole's may be any."""
-        self._standing = np.maximum(self.members.slots["member"][: self.now["top"]], 0)
-        self._pointed = int(self.now["clock"])
+    def _columns(self) -> Array:
+        """Return the points at slots 0 .. top - 1, in a hole any."""
+        columns: Array = np.maximum(self.members.slots["member"][: self.now["top"]], 0)
+        return columns
 
     def values(self, examples: Array) -> Array:
         """Return K(examples, slots 0 .. top - 1); the next call overwrites it."""
-        self._point()
-        shape = (len(examples), len(self._standing))
+        columns = self._columns()
+        shape = (len(examples), len(columns))
         if len(self._memory) < shape[0] * shape[1]:
             self._memory = np.empty(int(GROWTH * shape[0] * shape[1]), dtype=self._memory.dtype)
         values = self._memory[: shape[0] * shape[1]].reshape(shape)
-        self.kernel.fill(examples, values, columns=self._standing)
+        self.kernel.fill(examples, values, columns=columns)
         return values
 
     def _every_row(self) -> Array:
@@ -375,9 +348,7 @@ class CandidateSet:
     def _compute_rows(self, together: int) -> None:
         """Compute the row that the loops need, with up to ``together`` - 1 others: those of the members that violate most."""
         x, now, slot = self.members, self.now, int(self.now["needed"])
-        if self._pointed != now["clock"]:
-            self._point()
-        top = slice(len(self._standing))
+        top = slice(int(now["top"]))
         violation = np.maximum(x.grad[top] + x.rise[top] - self.intercept, self.intercept - x.grad[top] - x.fall[top])
         violation[(x.slots["row"][top] >= 0) | (x.slots["member"][top] < 0)] = -np.inf
         violation[slot] = np.inf
@@ -387,7 +358,7 @@ class CandidateSet:
         places, every = self._take_rows(slots), self._every_row()
         self.rows_recomputed += count
         self.kernel.counter.miss(count, (self.size + 1) * every.shape[1] * every.itemsize)
-        self.kernel.fill(x.slots["member"][slots], every, places, self._standing)
+        self.kernel.fill(x.slots["member"][slots], every, places, self._columns())
         every[places, slots] = x.diagonal[slots]
 
     # -- members at a bound, left out of the search for a while ----------------------------------------
@@ -409,7 +380,8 @@ class CandidateSet:
         away = idle & (alpha != 0.0)
         if away.any():
             self.aside.append(Aside(slots["member"][away], alpha[away], grad[away], coef.copy()))
-        self.keep(live[~idle])
+        active = live[~idle]
+        self._relayout(active, _aligned(max(len(active), 1)))  # in rows as short as can be
 
     def unshrink(self, tau: float) -> None:
         """Renew the gradients of those set aside, some, and let those back in that the violating pairs of all S may need."""

@@ -12,7 +12,7 @@ from harness.support.arrays import Array, Vector
 from harness_lasvm.candidate_set import CandidateSet
 from harness_lasvm.compiled.cached_scores import NEED_POINT, Cached, learn, update
 from harness_lasvm.compiled.members import add_scores
-from harness_lasvm.compiled.state import DONE, Candidates
+from harness_lasvm.compiled.state import DONE
 from harness_lasvm.finishing import finish
 from harness_lasvm.online import Online
 from harness_lasvm.options import LASVMOptions
@@ -71,7 +71,11 @@ class LASVMLearner(Learner):
         if not online.visited:
             online.seed(examples)
         filled = int(expansion.now["clock"])
-        online.learn(examples, self._with_values(examples, scored))
+        work = None
+        if scored is not None and len(examples) and (equal := scored[0] == examples[:, None]).any(axis=1).all():
+            values = scored[1][equal.argmax(axis=1)]
+            work = expansion.offered(examples, np.arange(len(examples)), values, expansion.between(examples))
+        online.learn(examples, work)
         self._entering *= (1.0 - 1.0 / _RECENT) ** len(examples)
         self._entering += (int(expansion.now["clock"]) - filled) / _RECENT
 
@@ -152,23 +156,6 @@ class LASVMLearner(Learner):
     def _current(self) -> Cached | None:
         """Return the arrays of the cached scores if these belong to the model of now."""
         return self._cached.arrays if self._cached is not None and not self._cached.arrays.sizes[1] else None
-
-    def _with_values(self, examples: Array, scored: tuple[Array, Array] | None) -> Candidates | None:
-        """Return the examples with the kernel values of their scores; None if there are none.
-
-        scored : examples whose scores were computed last, and their values
-        """
-        expansion = self._expansion
-        has_members = (expansion.members.examples["slot"][examples] >= 0).any()
-        if scored is None or not len(examples) or has_members or len(set(examples.tolist())) < len(examples):
-            return None
-        equal = scored[0] == examples[:, None]
-        if not equal.any(axis=1).all():
-            return None
-        among = np.zeros((1, 1), dtype=expansion.kernel.dtype)  # one candidate has no others
-        if len(examples) > 1:
-            among = expansion.between(examples)
-        return expansion.offered(examples, np.arange(len(examples)), scored[1][equal.argmax(axis=1)], among)
 
 
 class CachedScores:

@@ -22,8 +22,7 @@ _ENTERING = 4  # support vectors that one PROCESS and one REPROCESS can add: bot
 CANDIDATES = {"gradient": 50, "active": 50, "autoactive": 100}
 """Sample sizes of section 4.4; for autoactive the largest one."""
 _ENOUGH = 5  # candidates inside the margin that end the sampling of autoactive
-_LOOK = 20  # candidates that autoactive looks at together
-_TOGETHER = 512  # candidates drawn together, where a sample is smaller
+_LOOK = 20  # candidates that autoactive looks at before the others of its sample
 
 
 class Online:
@@ -60,14 +59,10 @@ class Online:
 
     def learn(self, examples: Array, work: Candidates | None = None) -> None:
         """Visit ``examples`` without a pause; ``work``, if it is given, has their kernel values."""
-        if work is None:
-            for _ in self.visit(examples):
-                pass
-            self.stopped_by = ""  # the next visit may go on
-            return
-        for _ in self._run(work):
+        self.visited += 0 if work is None else len(examples)
+        for _ in self.visit(examples) if work is None else self._run(work):
             pass
-        self.visited += len(examples)
+        self.stopped_by = ""  # the next visit may go on
 
     def visit(self, examples: Array) -> Iterator[None]:
         """PROCESS each of ``examples`` at most once, with its REPROCESS, unless something stops it; pause now and then."""
@@ -127,12 +122,9 @@ class Online:
 # * active: the one nearest to the decision boundary, smallest |f|, whatever its label (eq. 13)
 # * autoactive: as active, but sampling stops as soon as 5 candidates have |f| < 1 + delta / 2
 #
-# Kernel values of several samples are computed together; what entered S since then is computed when a sample is
-# looked at, so each candidate costs one value for each member of S at that time, and the chosen one's values serve
-# its PROCESS.
+# A candidate costs one kernel value for each slot of S, and the chosen one's values serve its PROCESS.
 #
-# Source: Bordes, Ertekin, Weston, Bottou, JMLR 6 (2005), section 4. Differs in: candidates that were looked at and not
-# chosen rest until the samples drawn together with theirs are used up.
+# Source: Bordes, Ertekin, Weston, Bottou, JMLR 6 (2005), section 4.
 
 
 class Search:
@@ -141,104 +133,40 @@ class Search:
     def __init__(self, expansion: CandidateSet, pool: Array, options: LASVMOptions, rng: np.random.Generator) -> None:
         self.expansion, self.rng = expansion, rng
         self.by_gradient = options.selection == "gradient"
-        self.adaptive = options.selection == "autoactive"
         self.size = CANDIDATES[options.selection]
-        # members need no PROCESS
+        self.adaptive = options.selection == "autoactive"
+        # members need no PROCESS; the examples chosen later are those behind the first ``left``
         self.pool: Array = pool[expansion.members.examples["slot"][pool] < 0]
-        self.resting: list[Array] = []
-        self.drawn: Array = np.empty(0, dtype=np.int64)
-        self.used = 0  # of those drawn
-        self.columns: Array = np.empty(0, dtype=np.int64)  # examples, members when ``values`` was computed
-        self.values: Array = np.empty((0, 0), dtype=expansion.kernel.dtype)  # K(drawn, columns)
-        self.place = np.full(expansion.n, -1, dtype=np.int64)  # of an example among the columns; -1: none
-        self.row = np.zeros(expansion.n, dtype=expansion.kernel.dtype)  # K(chosen, .) at the members
+        self.left = len(self.pool)
 
     def next_example(self) -> Candidates | None:
         """Choose an example; return it with its kernel values, None if the pool is exhausted."""
-        if len(self.drawn) - self.used < self.size:
-            self._draw()
-        if self.used == len(self.drawn):
+        if not self.left:
             return None
         expansion = self.expansion
-        expansion.write()
-        members = expansion.examples()
-        entered = members[self.place[members] < 0]
-        rows, measure, late = self._sample(entered)
-        best = int(np.argmin(measure))
-        self.resting.append(np.delete(self.drawn[rows], best))
-        self.used = rows.stop
-        chosen = rows.start + best
-        self.row[self.columns] = self.values[chosen]
-        self.row[entered] = late[best]
-        return self._offered(self.drawn[chosen : chosen + 1])
-
-    def _offered(self, example: Array) -> Candidates:
-        """Return the chosen example, (1,), no member, with its values in ``row``."""
-        expansion, now = self.expansion, self.expansion.now
         expansion.make_room(1)
-        # a hole's value is read and never used: alpha is 0 there
-        values = np.zeros((1, int(now["top"])), dtype=self.row.dtype)
-        values[0, expansion.live()] = self.row[expansion.examples()]
-        # one candidate has no others
-        return expansion.offered(example, np.zeros(1, dtype=np.int64), values, np.zeros((1, 1), dtype=self.row.dtype))
-
-    # -- drawing -------------------------------------------------------------------------------------
-
-    def _draw(self) -> None:
-        """Draw fresh candidates behind those not looked at yet, and compute their kernel values against S."""
-        left = self.drawn[self.used :]
-        self.pool = np.concatenate([self.pool, *self.resting])
-        self.resting = []
-        together = self.expansion.together(_TOGETHER)
-        count = min(max(1, together // self.size) * self.size, len(left) + len(self.pool)) - len(left)
-        picked = self.rng.choice(len(self.pool), count, replace=False)
-        fresh = self.pool[picked]
-        self.pool = np.delete(self.pool, picked)
-        kernel = self.expansion.kernel
-        members = self.expansion.examples()
-        known = self.place[members]
-        columns = np.concatenate([members[known >= 0], members[known < 0]])
-        values = np.empty((len(left) + count, len(columns)), dtype=kernel.dtype)
-        old = int(np.count_nonzero(known >= 0))
-        if len(left):
-            values[: len(left), :old] = self.values[self.used :][:, known[known >= 0]]
-            values[: len(left), old:] = kernel.block(left, columns[old:])
-        values[len(left) :] = kernel.block(fresh, columns)
-        self.place[self.columns] = -1
-        self.place[columns] = np.arange(len(columns))
-        self.drawn, self.used, self.columns, self.values = np.concatenate([left, fresh]), 0, columns, values
-
-    def _sample(self, entered: Array) -> tuple[slice, Array, Array]:
-        """Look at the next candidates.
-
-        Returns
-        -------
-        (rows, measure, late) : the sample as rows of ``drawn``, what is to be minimal over it, and K(sample, entered).
-        """
-        stop = min(self.used + self.size, len(self.drawn))
-        measures: list[Array] = []
-        entering: list[Array] = []
-        delta = self.expansion.delta
-        edge = 1.0 + 0.5 * delta if math.isfinite(delta) else 1.0
-        inside = 0
-        at = self.used
-        while at < stop and inside < _ENOUGH:
-            rows = slice(at, min(at + _LOOK, stop) if self.adaptive else stop)
-            late = self.expansion.kernel.block(self.drawn[rows], entered)
-            measure = self._measure(rows, entered, late)
+        places = self.rng.choice(self.left, min(self.size, self.left), replace=False)
+        edge = 1.0 + 0.5 * expansion.delta if math.isfinite(expansion.delta) else 1.0
+        inside, least = 0, np.inf
+        for part in np.split(places, [_LOOK] if self.adaptive and len(places) > _LOOK else []):
+            values = expansion.values(self.pool[part])
+            measure = self._measure(self.pool[part], values)
             if self.adaptive:
                 within = inside + np.cumsum(measure < edge)
                 measure = measure[: int(np.searchsorted(within, _ENOUGH)) + 1]
                 inside = int(within[len(measure) - 1])
-            measures.append(measure)
-            entering.append(late[: len(measure)])
-            at += len(measure)
-        return slice(self.used, at), np.concatenate(measures), np.concatenate(entering)
+            best = int(np.argmin(measure))
+            if measure[best] < least:
+                least, chosen, row = measure[best], part[best], values[[best]]
+            if inside >= _ENOUGH:
+                break
+        example = self.pool[[chosen]]
+        self.left -= 1
+        self.pool[chosen] = self.pool[self.left]
+        return expansion.offered(example, np.zeros(1, dtype=np.int64), row, expansion.between(example))
 
-    def _measure(self, rows: slice, entered: Array, late: Array) -> Array:
-        """Return y f by the gradient criterion, else |f|, of the candidates ``rows``."""
-        coef = self.expansion.coef
-        scores = np.full(rows.stop - rows.start, self.expansion.intercept)
-        add_scores(self.values[rows], coef[self.columns], scores)
-        add_scores(late, coef[entered], scores)
-        return scores * self.expansion.targets[self.drawn[rows]] if self.by_gradient else np.abs(scores)
+    def _measure(self, examples: Array, values: Array) -> Array:
+        """Return y f by the gradient criterion, else |f|, of ``examples`` with their kernel values against the slots."""
+        scores = np.full(len(values), self.expansion.intercept)
+        add_scores(values, self.expansion.members.alpha[: values.shape[1]], scores)
+        return scores * self.expansion.targets[examples] if self.by_gradient else np.abs(scores)

@@ -9,7 +9,6 @@ import pytest
 from harness_fw import MDM, FrankWolfe, Gilbert, NearestPoint, PairwiseFrankWolfe
 from harness_fw.bounds import core_set_bound, delta_bound, delta_of, iteration_bound
 from harness_fw.descent import keeps_w
-from harness_fw.hot import least
 from harness_fw.hulls import extreme, face_extreme
 from harness_fw.rules import best_in_rectangle, best_in_triangle
 from hypothesis import given, settings
@@ -256,9 +255,3 @@ def test_the_best_vertex_of_a_reduced_hull_and_of_a_face_are_those_of_a_linear_p
         assert found.sum() == pytest.approx(1.0, abs=1e-12)
         assert found.max() <= cap * (1 + 1e-12)
     np.testing.assert_allclose(share[np.isin(points, np.flatnonzero(weights >= cap))], cap)
-
-
-@pytest.mark.parametrize("size", [5, 512])
-def test_the_least_score_is_found_at_every_place(size):
-    for place, part in enumerate(-np.eye(size)):
-        assert least(part, np.empty(768)) == -1.0, place

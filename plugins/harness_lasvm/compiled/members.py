@@ -116,6 +116,17 @@ def enter(x: Members, k: int, place: int, grad: float) -> int:
     return slot
 
 
+@compiled
+def admit(x: Members, fetched: Candidates, alphas: Any, grads: Any) -> None:
+    """Let all candidates into S, each with its alpha and its gradient; the extremes stay as they were."""
+    x, fetched = borrowed(x), borrowed(fetched)
+    for place in range(alphas.size):
+        lay_row(x, fetched, place)
+        slot = enter(x, fetched.examples[place], place, grads[place])
+        x.alpha[slot] = alphas[place]
+        mark(x, slot)
+
+
 # -- rows --------------------------------------------------------------------------------------------------------------
 
 
