@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,31 @@ PROGRAMS = sorted(
 TYPED = re.compile(  # compared with, given to or found in a status
     rf"""status\w*["')\]]*\s*(?:==|!=|=|:|\(|\bin\b)\s*[(\[{{]*["'](?:{"|".join(ENDINGS)})["']""", re.IGNORECASE
 )
+
+
+def test_compiled_loops_copy_entry_by_entry() -> None:
+    """An assignment of an array to a slice compiles the message for arrays of different shapes: 3 s of CPU time."""
+    decorators = {"compiled", "inner", "inlined", "summing", "fast"}
+    loops = [
+        (module, loop)
+        for module in MODULES
+        for loop in nodes(module)
+        if isinstance(loop, ast.FunctionDef) and decorators & {name_of(each) for each in loop.decorator_list}
+    ]
+    assert loops
+    copies = [
+        f"{module}:{node.lineno}"
+        for module, loop in loops
+        for node in ast.walk(loop)
+        if isinstance(node, ast.Assign) and not isinstance(node.value, ast.Constant)
+        for target in node.targets
+        if any(isinstance(part, ast.Subscript) and list(slices(part.slice)) for part in ast.walk(target))
+    ]
+    assert not copies
+
+
+def slices(index: ast.AST) -> Iterator[ast.Slice]:
+    return (part for part in ast.walk(index) if isinstance(part, ast.Slice))
 
 
 def test_only_the_record_spells_a_status_out() -> None:

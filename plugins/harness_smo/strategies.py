@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from harness import DualForm, KernelOracle, Problem, RowCache
-from harness.kernels.functions import Exponential
+from harness import RBF, DualForm, KernelOracle, Problem, RowCache
 from harness.support.arrays import Index, Vector
 from harness_smo.active import CONVERGED, MOVED, DenseActiveSet, Settings, nearest
 from harness_smo.tuning import TUNING
@@ -75,10 +74,10 @@ class Precision:
         self.noise = rounding_error(state.problem.kernel, state.scores, coef, state.everything, state.kernel.dtype)
         self._unit: float | None = None  # measured over estimated rounding; None if it was not measured yet
         self._terms = np.inf  # bound of the same, if it is known
-        form = state.kernel.kernel.form
-        if not state.exact and isinstance(form, Exponential):
+        kernel = state.kernel.kernel
+        if not state.exact and isinstance(kernel, RBF):
             # an exponent is off by as many machine epsilons as its largest term is
-            self._terms = TUNING.rounding_bound * max(1.0, form.gamma * state.kernel.largest)
+            self._terms = TUNING.rounding_bound * max(1.0, kernel.gamma * state.kernel.largest)
         self._best, self._best_round = np.inf, 0  # violation that was halved last, and the round when it was
 
     def propose(self, state: State, /) -> Move | None:
