@@ -174,7 +174,9 @@ class ScanBackend(KernelBackend):
         elif self.rare_features:
             columns = self.rare_columns()
         tail = np.empty(_CHUNK_BYTES // self.dtype.itemsize, self.dtype)
-        self.loops.scan(*self.points, *columns, *prepared, flat, slots, stride, position, start, stop, seeded, *form, tail)
+        self.loops.scan(
+            *self.points, *columns, *prepared, flat, slots, stride, position, start, stop, seeded, *form, tail
+        )
         if form[0] == PRODUCTS and not isinstance(self.kernel.form, (Exponential, Power)):
             products = out[slots, position : position + stop - start]
             of_products: Any = self.kernel
