@@ -194,10 +194,17 @@ def numbers(results: Results) -> dict[str, Any]:
     found = figure4(results).get("error %", pd.Series(dtype=str))
     own = {solver: text for (name, solver), text in found.items() if name == "mnist"}
     told = "; ".join(f"{name} {own[solver]}" for solver, name in pictures.NAMES.items() if solver in own)
-    draws = results.every.groupby("figure")[["dataset", "seed"]].apply(lambda each: len(each.drop_duplicates()))
+    runs = (
+        results.every.query("solver != @LIBSVM")
+        .groupby(["figure", "solver"])
+        .size()
+        .groupby("figure")
+        .agg(["min", "max"])
+    )
+    draws = {name: f"{least} to {most}" if least < most else most for name, least, most in runs.itertuples()}
     noisy = pictures.selected(results, ["figure14"]).query("criterion == 'RANDOM'")
     noisy = grouped(noisy, ["set", "solver"])["visited"].mean().max()
-    return {"together": told, "draws": draws.to_dict(), "noisy": f"{noisy:,.0f}"}
+    return {"together": told, "draws": draws, "noisy": f"{noisy:,.0f}"}
 
 
 def digits(results: Results) -> pd.DataFrame:

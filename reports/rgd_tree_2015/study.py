@@ -114,7 +114,7 @@ def plan(quick: bool) -> list[Block]:
         found += _blocks("table1", name, _split(selection), DRAWS, wide, **drawn, kernel="rbf")
         found += _blocks("clean", f"{name}, clean", _split(f"{selection},noise=0"), DRAWS, METHODS[SOFT], **drawn)
     for name in ("AustralianCredit", "BreastCancer", "GermanNumber", "SVMGuide1"):
-        found += _blocks("depth", name, _split(SETS[name]), 5, METHODS["rgd-tree, deep"], **measured)
+        found += _blocks("depth", name, _split(SETS[name]), DRAWS, METHODS["rgd-tree, deep"], **measured)
     for name, selection in SMALL.items():
         exact = [RAMP_EXACT, *RAMP, OUTLIER_EXACT, *MARGINS]
         found += _blocks("exact", name, _split(selection), 20, exact, **measured, runs=0)
@@ -127,7 +127,7 @@ def plan(quick: bool) -> list[Block]:
         found.append({**own, "set": kind, "datasets": [data], "plugins": trees})
     for name, n, d in shapes:
         drawn_set = f"gaussian-outliers[least={n},most={n},test=1,d={d},outliers=0.1,ratio=10]"
-        own |= {"figure": "cost", "seeds": [0, 1, 2]}
+        own |= {"figure": "cost", "seeds": list(range(DRAWS))}
         found.append({**own, "set": name, "datasets": [drawn_set], "plugins": [tree(0.1)]})
     return found
 
