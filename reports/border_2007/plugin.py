@@ -82,13 +82,13 @@ class ReutersCategory(DataSource):
 
 def _topics(archive: Path) -> Mapping[int, list[str]]:
     """Return the topics of each document of a tar of ``.sgm`` files, by its number in the collection."""
-    found = {}
+    by_number = {}
     with tarfile.open(archive) as tar:
         for name in tar.getnames():
             file = tar.extractfile(name) if name.endswith(".sgm") else None
             for number, topics in _ARTICLE.findall(file.read().decode("latin-1") if file else ""):
-                found[int(number)] = [html.unescape(topic).strip() for topic in _TOPIC.findall(topics)]
-    return found
+                by_number[int(number)] = [html.unescape(topic).strip() for topic in _TOPIC.findall(topics)]
+    return by_number
 
 
 @dataclass(frozen=True)
@@ -193,8 +193,8 @@ class MarginSampling(Solver):
                 yield Iterate(coef, float(model.intercept_[0]), done=done, step=len(rows))
             if done:
                 return
-            asked = both and not self.uniform
-            place = np.argmin(np.abs(model.decision_function(x[rest]))) if asked else rng.integers(len(rest))
+            uncertain = both and not self.uniform
+            place = np.argmin(np.abs(model.decision_function(x[rest]))) if uncertain else rng.integers(len(rest))
             problem.query(rest[[place]])
 
 

@@ -37,9 +37,9 @@ def reproduce(given: Mapping[str, Any]) -> int:
         return 0
     if not studies:
         raise UsageError(f"name a study, or all: {', '.join(study_names())}.")
-    asked = [(study, *_checked(study, given, several=len(studies) > 1)) for study in studies]
+    jobs = [(study, *_checked(study, given, several=len(studies) > 1)) for study in studies]
     worst = 0
-    for study, parts, out in asked:
+    for study, parts, out in jobs:
         code = 0 if given["page"] else _measured(study, parts, out, given)
         if code == INTERRUPTED:
             return code
@@ -51,14 +51,14 @@ def reproduce(given: Mapping[str, Any]) -> int:
 
 def listed(studies: list[Study], *, parts: bool) -> str:
     """Return the studies, or their parts, with the runs that their tables hold and the CPU time these took."""
-    found = []
+    rows = []
     for study in studies:
         every = study.results().every
         for part in study.parts(quick=False) if parts else [""]:
-            own = every[every["figure"] == part] if part else every
-            cpu = own.get("cpu", pd.Series(dtype=float)).sum() / 60
-            found.append((study.name, part or study.title, f"{len(own):,}", f"{cpu:.0f}"))
-    table = pd.DataFrame(found, columns=["study", "part" if parts else "of", "runs", "CPU minutes"])
+            runs = every[every["figure"] == part] if part else every
+            cpu = runs.get("cpu", pd.Series(dtype=float)).sum() / 60
+            rows.append((study.name, part or study.title, f"{len(runs):,}", f"{cpu:.0f}"))
+    table = pd.DataFrame(rows, columns=["study", "part" if parts else "of", "runs", "CPU minutes"])
     aligned = ["left", "left", "right", "right"]
     return str(table.to_markdown(index=False, tablefmt="simple", colalign=aligned, disable_numparse=True))
 
@@ -68,9 +68,9 @@ def _checked(study: Study, given: Mapping[str, Any], *, several: bool) -> tuple[
     quick = given["plan"] == "quick"
     known = study.parts(quick=quick)
     sets = list(dict.fromkeys(str(block["set"]) for block in study.plan(quick)))
-    for kind, asked, there in (("part", given["part"], known), ("sets", given["sets"], sets)):
-        if unknown := ", ".join(name for name in asked or () if name not in there):
-            raise UsageError(f"--{kind}: {study.name} has no {unknown}; it has {', '.join(there) or 'none'}.")
+    for kind, names, choices in (("part", given["part"], known), ("sets", given["sets"], sets)):
+        if unknown := ", ".join(name for name in names or () if name not in choices):
+            raise UsageError(f"--{kind}: {study.name} has no {unknown}; it has {', '.join(choices) or 'none'}.")
     if given["into_reports"] and (quick or given["out"]):
         raise UsageError("--into-reports takes the runs of the whole plan, and no --out: leave out --quick and --out.")
     if given["into_reports"]:

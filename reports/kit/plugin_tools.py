@@ -24,13 +24,13 @@ def load_dense(source: DataSource, selection: str) -> Dataset:
     ------
     DataError : the points are sparse.
     """
-    found = load(selection)
-    if is_csr(found.x_train):
+    data = load(selection)
+    if is_csr(data.x_train):
         raise DataError(
             f"data set '{source.label}': the points of {selection} are sparse, and would be filled; expected a set of "
             "dense points, such as wdbc."
         )
-    return found
+    return data
 
 
 def all_rows(data: Dataset) -> tuple[Any, Any]:

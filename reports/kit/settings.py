@@ -46,26 +46,20 @@ class Setting:
         return replace(self, selection=self.quick, gamma=None if "digits" in self.quick else self.gamma)
 
     def blocks(
-        self,
-        figure: str,
-        plugins: Sequence[str],
-        repetitions: int,
-        *,
-        once: Sequence[str] = (),
-        runs: int = 0,
-        **options: Any,
-    ) -> list[dict[str, Any]]:
+        self, figure: str, plugins: Sequence[str], repetitions: int, *, once: Sequence[str] = (), runs: int = 0, **options: Any,
+    ) -> list[dict[str, Any]]:  # fmt: skip
         """Return the runs of solvers on it, a repetition on each draw of the data, or with each seed.
 
         once : solvers that use no chance: a single run where the data stay the same
         runs : of the paper
         """
-        own = {"figure": figure, "set": self.name, "protocol": self.protocol, "runs": runs, **self.options(), **options}
+        options = {**self.options(), **options}
+        base = {"figure": figure, "set": self.name, "protocol": self.protocol, "runs": runs, **options}
         if "{k" in self.selection:
             draws = [self.selection.format(k=k, k1=k + 1) for k in range(repetitions)]
-            return [{**own, "plugins": [*plugins, *once], "datasets": draws}]
-        first = {**own, "plugins": [*plugins, *once], "datasets": [self.selection], "seeds": [0]}
-        others = {**own, "plugins": list(plugins), "datasets": [self.selection], "seeds": list(range(1, repetitions))}
+            return [{**base, "plugins": [*plugins, *once], "datasets": draws}]
+        first = {**base, "plugins": [*plugins, *once], "datasets": [self.selection], "seeds": [0]}
+        others = {**base, "plugins": list(plugins), "datasets": [self.selection], "seeds": list(range(1, repetitions))}
         return [first, others] if repetitions > 1 and plugins else [first]
 
 

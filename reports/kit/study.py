@@ -74,7 +74,7 @@ class Study:
     title : the paper, in a line
     plan : whether it is the quick one -> its blocks
     later : part -> blocks that go on from what other parts found: whether it is quick, results -> blocks
-    own : part -> what the study measures itself: whether it is quick -> rows
+    measurements : part -> what the study measures itself: whether it is quick -> rows
     tables : name -> results -> a table of the appendix, its index first; its docstring is its title
     pictures : name -> results -> a figure of matplotlib, None where there is nothing to draw
     estimates : results -> those that judge each claim, by its key in ``claims.csv``
@@ -89,7 +89,7 @@ class Study:
     title: str
     plan: Callable[[bool], Sequence[Block]] = lambda quick: ()
     later: Mapping[str, Callable[[bool, Results], Sequence[Block]]] = field(default_factory=dict)
-    own: Mapping[str, Callable[[bool], Iterable[Row]]] = field(default_factory=dict)
+    measurements: Mapping[str, Callable[[bool], Iterable[Row]]] = field(default_factory=dict)
     tables: Mapping[str, Callable[[Results], pd.DataFrame]] = field(default_factory=dict)
     pictures: Mapping[str, Callable[[Results], Any]] = field(default_factory=dict)
     estimates: Callable[[Results], Mapping[str, Sequence[Estimate]]] = lambda results: {}
@@ -111,22 +111,23 @@ class Study:
 
     def parts(self, *, quick: bool) -> list[str]:
         """Return the parts that can be asked for: figures of the plan, what goes on from them, what the study measures itself."""
-        return list(dict.fromkeys([*(str(block["figure"]) for block in self.plan(quick)), *self.later, *self.own]))
+        figures = (str(block["figure"]) for block in self.plan(quick))
+        return list(dict.fromkeys([*figures, *self.later, *self.measurements]))
 
     def claims(self, results: Results) -> list[Claim]:
         """Return the claims of ``claims.csv``: key, text, criterion, whose, and sets where some were not measured."""
         path = self.folder / "claims.csv"
         if not path.exists():
             return []
-        found = self.estimates(results)
+        estimates = self.estimates(results)
         rows_ = pd.read_csv(path).to_dict("records")
-        return [Claim(estimates=found[row.pop("key")], **row) for row in rows_]
+        return [Claim(estimates=estimates[row.pop("key")], **row) for row in rows_]
 
     def results(self, folder: Path | None = None) -> Results:
         """Return what was measured: in ``folder``, or in the study's own."""
-        own = rows.read(self.folder / "results.parquet")
-        table = rows.read(folder / "results.parquet") if folder else own
-        return Results(table, read_published(self.folder / "published.csv"), self.printed, own["quantity"].unique())
+        stored = rows.read(self.folder / "results.parquet")
+        table = rows.read(folder / "results.parquet") if folder else stored
+        return Results(table, read_published(self.folder / "published.csv"), self.printed, stored["quantity"].unique())
 
 
 def study_names() -> tuple[str, ...]:
@@ -145,6 +146,6 @@ def study_named(name: str) -> Study:
     """
     if name not in study_names():
         raise UsageError(f"there is no study '{name}'; there are {', '.join(study_names())}.")
-    found = importlib.import_module(f"reports.{name.replace('-', '_')}.study").STUDY
-    assert isinstance(found, Study)
-    return found
+    study = importlib.import_module(f"reports.{name.replace('-', '_')}.study").STUDY
+    assert isinstance(study, Study)
+    return study

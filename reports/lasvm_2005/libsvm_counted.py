@@ -90,12 +90,12 @@ def fetched(scratch: Path) -> Path:
     """Return the folder of the source, fetched with pip and unpacked in ``scratch``."""
     options = ["--quiet", "--no-binary", ":all:", "--no-deps", "--dest", str(scratch)]
     subprocess.run([sys.executable, "-m", "pip", "download", *options, f"libsvm-official=={VERSION}"], check=False)
-    found = next(scratch.glob("libsvm*.tar.gz"), None)
-    if found is None:
+    archive = next(scratch.glob("libsvm*.tar.gz"), None)
+    if archive is None:
         raise UsageError(
             f"pip could not fetch the source of libsvm-official {VERSION}; unpack it by hand and give its folder."
         )
-    subprocess.run(["tar", "-xzf", found, "-C", scratch], check=True)
+    subprocess.run(["tar", "-xzf", archive, "-C", scratch], check=True)
     return next(path for path in scratch.iterdir() if path.is_dir())
 
 
@@ -125,9 +125,9 @@ class LibSVMCounted(LibSVMOfficial):
         """Train with the counter at zero."""
         counter = c_longlong.in_dll(sys.modules[self.package].libsvm, _COUNTER)
         counter.value = 0
-        found = super().train(problem, data)
-        found.info = {**found.info, COUNT: counter.value}
-        return found
+        iterate = super().train(problem, data)
+        iterate.info = {**iterate.info, COUNT: counter.value}
+        return iterate
 
 
 @hookimpl

@@ -83,24 +83,20 @@ class Place:
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         self.given, self.store = self.folder / "given", self.folder / "given" / "store.sqlite"
         self.token = f"{self.folder.name}-{os.getpid()}"
-        self.strangers = {each.pid for each in psutil.Process().children(recursive=True)}
+        self.strangers = {process.pid for process in psutil.Process().children(recursive=True)}
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)  # what the commands leave becomes a child of this process
 
     def start(self, *arguments: str | bytes, name: str = "command") -> subprocess.Popen[bytes]:
         """Start ``harness ARGUMENTS``; what it prints goes to files of that name."""
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("HARNESS_", "PYTEST"))}
-        own = {
-            MARKER: self.token,
-            "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugins")]),
-            "HOME": str(self.folder / "home"),
-            "TMPDIR": str(self.folder / "tmp"),
-            "HARNESS_CACHE": str(self.cache),
-            "HARNESS_STORE": str(self.store),
-            "SLOW_STEPS_LOG": str(self.given / "log"),
-        }
+        inherited = {key: value for key, value in os.environ.items() if not key.startswith(("HARNESS_", "PYTEST"))}
+        variables = {
+            MARKER: self.token, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugins")]),
+            "HOME": str(self.folder / "home"), "TMPDIR": str(self.folder / "tmp"), "HARNESS_CACHE": str(self.cache),
+            "HARNESS_STORE": str(self.store), "SLOW_STEPS_LOG": str(self.given / "log"),
+        }  # fmt: skip
         with (self.folder / f"{name}.out").open("wb") as out, (self.folder / f"{name}.err").open("wb") as err:
             streams = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
-            how = {**streams, "env": {**kept, **own}, "cwd": self.folder / "cwd", "start_new_session": True}
+            how = {**streams, "env": {**inherited, **variables}, "cwd": self.folder / "cwd", "start_new_session": True}
             process = subprocess.Popen([*self.command, *arguments], **how)
         self.started.append(process)
         return process
@@ -124,24 +120,25 @@ class Place:
     def processes(self) -> dict[int, str]:
         """Return the living processes of the trial, by their environment and as adopted children, and what each is."""
         with contextlib.suppress(ChildProcessError):
-            known = {each.pid for each in self.started} | self.strangers
+            known = {process.pid for process in self.started} | self.strangers
             for child in psutil.Process().children():
                 if child.pid not in known:
                     os.waitpid(child.pid, os.WNOHANG)
-        adopted = {each.pid for each in psutil.Process().children(recursive=True)} - _with_descendants(self.strangers)
-        found = {}
+        children = {child.pid for child in psutil.Process().children(recursive=True)}
+        adopted = children - _with_descendants(self.strangers)
+        running = {}
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 ours = process.pid in adopted or process.environ().get(MARKER) == self.token
                 if ours and process.pid != os.getpid() and process.status() != psutil.STATUS_ZOMBIE:
-                    found[process.pid] = " ".join(process.cmdline())[-80:] or process.name()
-        return found
+                    running[process.pid] = " ".join(process.cmdline())[-80:] or process.name()
+        return running
 
     def end_all(self) -> None:
         """End every process of the trial."""
         until = time.monotonic() + SETTLING
-        while (found := self.processes()) and time.monotonic() < until:
-            for pid in found:
+        while (running := self.processes()) and time.monotonic() < until:
+            for pid in running:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
@@ -157,11 +154,11 @@ class Place:
 
 def _with_descendants(pids: set[int]) -> set[int]:
     """Return these processes and all below them."""
-    found = set(pids)
+    tree = set(pids)
     for pid in pids:
         with contextlib.suppress(psutil.Error):
-            found |= {each.pid for each in psutil.Process(pid).children(recursive=True)}
-    return found
+            tree |= {child.pid for child in psutil.Process(pid).children(recursive=True)}
+    return tree
 
 
 # -- the promises ----------------------------------------------------------------------------------------------
@@ -182,32 +179,32 @@ def judge_words(place: Place, done: Done, codes: Sequence[int] = (0, 1)) -> None
             place.broken.append(f"the control character {control[0]!r} on {name}")
 
 
-def judge_rows(place: Place, done: Done, asked: Sequence[tuple[str, Any]], good: Sequence[str]) -> None:
+def judge_rows(place: Place, done: Done, planned: Sequence[tuple[str, Any]], good: Sequence[str]) -> None:
     """Hold a comparison to one row a run, shown and in the store; those of good solvers are ``ok`` and certified.
 
-    asked : the solver and the first parameter, or else the seed, of each run
+    planned : the solver and the first parameter, or else the seed, of each run
     """
     try:
-        shown, frame = json.loads(done.out), read_results(place.store)
+        rows, frame = json.loads(done.out), read_results(place.store)
     except (ValueError, HarnessError) as error:
         place.broken.append(f"the rows cannot be read: {error}")
         return
-    there = Counter(map(_run_of, shown))
+    shown = Counter(map(_run_of, rows))
     stored = Counter(_run_of(row) for row in frame.to_dict("records") if row["sources"])
     place.broken += frame.attrs["damaged"]
-    place.broken += [f"{there[run]} rows shown of {run}" for run in asked if there[run] != 1]
-    place.broken += [f"no row stored of {run}" for run in asked if run[0] in good and not stored[run]]
+    place.broken += [f"{shown[run]} rows shown of {run}" for run in planned if shown[run] != 1]
+    place.broken += [f"no row stored of {run}" for run in planned if run[0] in good and not stored[run]]
     place.broken += [
         f"the good solver {row['solver']} is {row['status']}: {str(row.get('reason'))[:200]!r}"
-        for row in shown
+        for row in rows
         if row["solver"] in good and (row["status"] != Status.OK or row.get("relative_gap") is None)
     ]
 
 
 def _run_of(row: Mapping[str, Any]) -> tuple[str, Any]:
     parameters = row["parameters"] or {}
-    own = {"bad": "deed", "faulty": "fault", "cheat": "way", "slow-steps": "number"}.get(row["solver"])
-    return row["solver"], parameters.get(own, row["seed"])
+    parameter = {"bad": "deed", "faulty": "fault", "cheat": "way", "slow-steps": "number"}.get(row["solver"])
+    return row["solver"], parameters.get(parameter, row["seed"])
 
 
 def judge_leftovers(place: Place) -> None:
@@ -252,7 +249,7 @@ def kills(place: Place, rng: random.Random) -> str:
         "--jobs", str(rng.choice((1, 2))), "--format", "json",
     ]  # fmt: skip
     process = place.start(*arguments)
-    told = []
+    signals = []
     for _ in range(rng.randint(1, 3)):
         time.sleep(rng.uniform(0.2, 3.0))
         with contextlib.suppress(psutil.Error):
@@ -261,7 +258,7 @@ def kills(place: Place, rng: random.Random) -> str:
             whole = hit.pid == process.pid
             sent = signal.SIGSTOP if not whole and rng.random() < 0.35 else signal.SIGKILL
             hit.send_signal(sent)
-            told.append(f"{sent.name} to {'the command' if whole else 'a process'}")
+            signals.append(f"{sent.name} to {'the command' if whole else 'a process'}")
     judge_words(place, place.wait(process, 30.0), (0, 1, -signal.SIGKILL))
     for attempt in range(2):
         done = place.run(*arguments, seconds=30.0, name=f"again{attempt}")
@@ -269,7 +266,7 @@ def kills(place: Place, rng: random.Random) -> str:
         if done.code == 0:
             break
     judge_rows(place, done, [("slow-steps", number) for number in numbers], ["slow-steps"])
-    return f"{len(numbers)} runs; {', '.join(told)}"
+    return f"{len(numbers)} runs; {', '.join(signals)}"
 
 
 ODD = (
