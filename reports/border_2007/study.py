@@ -116,10 +116,9 @@ def plan(quick: bool) -> list[Block]:
     return blocks
 
 
-# -- runs, what none says by itself, and learning curves ---------------------------------------------------
+# -- runs, derived quantities, and learning curves ----------------------------------------------------------
 
-# as published.csv calls them -> title, ours, factor, form; of the first six tables tell the deviation
-# Quantities that tables show with the deviation of the runs.
+# quantities that tables show with the deviation of the runs
 WITH_DEVIATION = ("g_means", "auc", "prbep", "sv_ratio", "data_efficiency", "error")
 PRINTED_AS = {
     **QUANTITIES, "sv_ratio": Quantity("SV- / SV+", "sv_ratio", form=".2f"), "rank": Quantity("rank", "rank", form=".0f"),
@@ -136,7 +135,7 @@ def named(solvers: pd.Series) -> pd.Series:
 
 
 def derived_runs(results: Results, figure: str | Sequence[str] = (), **fixed: Any) -> pd.DataFrame:
-    """Return runs with what is derived of them, solvers `named`; a quantity that none of them has is missing in all."""
+    """Return runs with the derived quantities, solvers `named`; a quantity that none of them has is missing in all."""
     runs = results.runs(figure, **fixed)
     counts = ("labels_used", "n_train", "support_vectors", "positive_support_vectors")
     columns = dict.fromkeys([*runs.columns, *counts, *(quantity.ours for quantity in PRINTED_AS.values())])
@@ -248,7 +247,7 @@ def picture(
 ) -> Callable[[Results], Any]:  # fmt: skip
     """Return what draws learning curves, means and ranges, a panel for each set and quantity (title -> name).
 
-    stop : of which figure's runs the earliest stop is shown, dotted
+    stop : figure whose runs' earliest stop is drawn, dotted
     """
 
     def draw(results: Results) -> Any:
@@ -406,7 +405,7 @@ def claims(results: Results) -> dict[str, list[Estimate]]:
 
 
 def numbers(results: Results) -> dict[str, Any]:
-    """Return what the prose says in numbers: average ranks in PRBEP, ours (the paper's), and what is not there."""
+    """Return the numbers in the prose of the page: average ranks in PRBEP, ours (the paper's), and the missing sets."""
     ours, theirs = breakeven(results.every), results.published[results.published["quantity"] == "rank"]
     rank = ours.rank(axis=1, ascending=False, method="min").mean().sort_values()
     same = theirs[theirs["set"].isin(ours.index)]

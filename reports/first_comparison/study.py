@@ -63,7 +63,7 @@ def anytime(results: Results) -> Any:
                 if trace.empty:
                     continue
                 x, y = trace["seconds"].to_numpy(), trace[quantity].to_numpy()
-                if solver == LIBSVM:  # a black box is seen at its end alone
+                if solver == LIBSVM:  # a black box has no trace, only its end
                     axes.axvline(x[-1], color=colour, linestyle="--", linewidth=1.0)
                     handles[label] = axes.axhline(y[-1], color=colour, linestyle="--", linewidth=1.0)
                 else:

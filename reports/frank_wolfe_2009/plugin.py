@@ -2,7 +2,7 @@
 
 ``ladder``       a solver from scratch to one accuracy after another, each with what it took
 ``core-sets``    the same, with the optimal margin of each core set alone
-``decrease``     fw, and how much each of its iterations gains beside what Lemma 3.1 promises
+``decrease``     fw, and the gain of each iteration relative to what Lemma 3.1 promises
 ``smo-uncapped``  smo on problems of hulls
 ``linear-svc``   scikit-learn's LinearSVC with the squared hinge
 ``mushrooms-like``  one-hot attributes of mushrooms that a line divides, made up
@@ -93,7 +93,7 @@ class Ladder(Solver):
                 return
 
     def extra_info(self, problem: Problem, dual_coef: Any) -> dict[str, Any]:
-        """Return what a level says beside its costs."""
+        """Return further entries of a level."""
         return {}
 
 
@@ -103,7 +103,7 @@ class CoreSets(Ladder):
 
     X is an epsilon-core set where (1 - epsilon) margin(X) <= margin(all) (Kumar & Yildirim, section 1 and Theorem 3.3).
 
-    info : beside that of the ladder ``margin`` of all points, [lower, upper], and in each level ``margin_low`` and
+    info : in addition to that of the ladder ``margin`` of all points, [lower, upper], and in each level ``margin_low`` and
         ``margin_high`` of its core set: the bounds that a model of gap 1e-9 certifies
     """
 
@@ -132,11 +132,11 @@ def optimal_margin(problem: Problem) -> list[float]:
 
 @dataclass(frozen=True)
 class Decrease(Solver):
-    """``fw``, an iteration a time, and what each gains of Psi = 1/2 |w|^2 beside (21), Lemma 3.1 of Kumar & Yildirim.
+    """``fw``, an iteration a time, and the gain of each in Psi = 1/2 |w|^2 over that of (21), Lemma 3.1 of Kumar & Yildirim.
 
     Psi of the last iterate stands for the optimum: what is promised is then no less than with Psi* itself.
 
-    info : ``epsilon`` asked for, ``steps`` (add- and decrease-iterations), ``drops``, ``least`` and ``median`` of gain over
+    info : the target ``epsilon``, ``steps`` (add- and decrease-iterations), ``drops``, ``least`` and ``median`` of gain over
         promise among the steps, ``worst_drop``, the largest Psi after a drop-iteration over that before, ``delta``, (19)
     """
 

@@ -38,7 +38,7 @@ class Hulls:
     """A pair of hulls.
 
     least, per_decade, seconds : of the ladder of accuracies: the smallest, how many, CPU time for all; 0: there is none
-    rates, peers, margins : part of the table of rates; beside peers; part of the lemma and of the margins of core sets
+    rates, peers, margins : whether in the table of rates; seeds of the runs against peers; whether in the lemma and the margins
     """
 
     selection: str
@@ -55,7 +55,7 @@ class Hulls:
     cache_mb: float = 256.0
 
     def options(self) -> dict[str, Any]:
-        """Return what `harness.compare` takes of it."""
+        """Return the arguments of `harness.compare` that the hulls fix."""
         values = {name: getattr(self, name) for name in ("formulation", "kernel", "C", "gamma", "cache_mb")}
         return {"datasets": [self.selection], **{name: value for name, value in values.items() if value is not None}}
 
@@ -202,7 +202,7 @@ def bounds(results: Results) -> pd.DataFrame:
     return reached[["set", "n", "epsilon", "iterations", "Theorem 3.1", "core_set", worst, "Theorem 3.3"]]
 
 
-def lost(results: Results) -> pd.DataFrame:
+def margin_losses(results: Results) -> pd.DataFrame:
     """Return of each core set its size and what it loses at most: 1 - margin(all) / margin(core set)."""
     core_sets = levels(results, "margins").dropna(subset=["margin_low"])
     low = results.course(["info.margin"], "margins", point=0).set_index("run")["info.margin"]
@@ -211,7 +211,7 @@ def lost(results: Results) -> pd.DataFrame:
 
 def margins(results: Results) -> pd.DataFrame:
     """What core sets lose of the margin at most (Theorem 3.3 promises epsilon), with their sizes in parentheses"""
-    losses = lost(results)
+    losses = margin_losses(results)
     losses = losses[np.isclose(np.log10(losses["epsilon"]) % 1.0, 0.0, atol=1e-6)]
     if losses.empty:
         return losses
@@ -236,8 +236,8 @@ def lemma(results: Results) -> pd.DataFrame:
     runs = results.runs("lemma")
     names = {"info.steps": "iterations", "info.drops": "drops", "info.least": "gain / promise, least", "info.median": "median",
              "info.worst_drop": "drop, at most"}  # fmt: skip
-    found = grouped(runs, "set", over=(), sort=False)[[name for name in names if name in runs]]
-    return found.first().rename(columns=names)
+    groups = grouped(runs, "set", over=(), sort=False)[[name for name in names if name in runs]]
+    return groups.first().rename(columns=names)
 
 
 def gap_runs(results: Results) -> pd.DataFrame:
@@ -282,7 +282,7 @@ def over_epsilon(results: Results, quantity: str, title: str) -> Any:
 def claims(results: Results) -> dict[str, list[Estimate]]:
     """Return the estimates of each claim: rates, core sets, bounds, and competitiveness."""
     factors = last_factors(results)
-    reached, losses = levels(results), lost(results)
+    reached, losses = levels(results), margin_losses(results)
     rated = {name for name, hulls in PROBLEMS.items() if hulls.rates}
     fits = linear_fits(reached)
 

@@ -1,4 +1,4 @@
-"""``harness reproduce``: lists the studies, measures the parts that are asked for, and writes the page of the results."""
+"""``harness reproduce``: list the studies, measure the chosen parts, and write the page of the results."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def reproduce(given: Mapping[str, Any]) -> int:
     if not (given["plan"] or given["page"]):
         if given["part"] or given["sets"]:
             raise UsageError("--part and --sets choose what is measured; give --quick or --full with them.")
-        click.echo(listed(studies or [study_named(name) for name in study_names()], parts=bool(studies)))
+        click.echo(format_studies(studies or [study_named(name) for name in study_names()], parts=bool(studies)))
         return 0
     if not studies:
         raise UsageError(f"name a study, or all: {', '.join(study_names())}.")
-    jobs = [(study, *_checked(study, given, several=len(studies) > 1)) for study in studies]
+    jobs = [(study, *_validate(study, given, several=len(studies) > 1)) for study in studies]
     worst = 0
     for study, parts, out in jobs:
-        code = 0 if given["page"] else _measured(study, parts, out, given)
+        code = 0 if given["page"] else _measure(study, parts, out, given)
         if code == INTERRUPTED:
             return code
         worst = max(worst, code)
@@ -49,7 +49,7 @@ def reproduce(given: Mapping[str, Any]) -> int:
     return worst
 
 
-def listed(studies: list[Study], *, parts: bool) -> str:
+def format_studies(studies: list[Study], *, parts: bool) -> str:
     """Return the studies, or their parts, with the runs that their tables hold and the CPU time these took."""
     rows = []
     for study in studies:
@@ -63,8 +63,8 @@ def listed(studies: list[Study], *, parts: bool) -> str:
     return str(table.to_markdown(index=False, tablefmt="simple", colalign=aligned, disable_numparse=True))
 
 
-def _checked(study: Study, given: Mapping[str, Any], *, several: bool) -> tuple[list[str], Path]:
-    """Return the parts and the folder that are asked for."""
+def _validate(study: Study, given: Mapping[str, Any], *, several: bool) -> tuple[list[str], Path]:
+    """Return the chosen parts and the folder of the results."""
     quick = given["plan"] == "quick"
     known = study.parts(quick=quick)
     sets = list(dict.fromkeys(str(block["set"]) for block in study.plan(quick)))
@@ -83,7 +83,7 @@ def _checked(study: Study, given: Mapping[str, Any], *, several: bool) -> tuple[
     return list(given["part"] or known), out
 
 
-def _measured(study: Study, parts: list[str], out: Path, given: Mapping[str, Any]) -> int:
+def _measure(study: Study, parts: list[str], out: Path, given: Mapping[str, Any]) -> int:
     """Measure; return the exit code of ``harness compare``. What was measured is on disk whatever happens."""
     store = Path(given["store"]) if given["store"] else None
     how = {name: given[name] for name in ("fresh", "keep", "quiet")}
@@ -97,9 +97,9 @@ def _measured(study: Study, parts: list[str], out: Path, given: Mapping[str, Any
             err=True,
         )
         return INTERRUPTED
-    if measuring.amiss:
+    if measuring.failures:
         click.echo(
-            f"{study.name}: runs that failed, were stopped, skipped or could not be measured: {measuring.amiss}; see TABLES.md.",
+            f"{study.name}: runs that failed, were stopped, skipped or could not be measured: {measuring.failures}; see TABLES.md.",
             err=True,
         )
-    return int(measuring.amiss > 0)
+    return int(measuring.failures > 0)

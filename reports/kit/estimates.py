@@ -1,10 +1,10 @@
-"""Estimates with intervals, and what they say of a claim.
+"""Estimates with intervals, and the verdict on a claim.
 
 The rule for every claim. Each set of the paper's table has an estimate: a mean over paired runs with Student's interval, a
 geometric mean of paired ratios, or a share with the interval of Clopper and Pearson. The intervals of a claim hold together in 95
 of 100 cases: each has the confidence 1 - 0.05 / their number (Bonferroni). One pair has no interval, but a ratio of times is known
 to a factor of 1.5 or better, as in the tables of ``harness compare``; what nothing random enters is exact. A criterion is a bound
-that is stated beforehand, of accuracy a margin: 'as accurate' means at most 5 % more errors, not that no difference was found. The
+that is stated beforehand; for accuracy it is a margin: 'as accurate' means at most 5 % more errors, not a test without a result. The
 criterion is met on a set if the whole interval is within it, not met if the whole interval is beyond it.
 
 holds          met on at least half of the sets, and not met on none
@@ -82,9 +82,9 @@ class Estimate:
 
     runs : pairs, or tries, behind it; 0: it is exact
     least, most : the criterion of its claim, the range in which the figure must be
-    aspect : of a claim that says several things at once
+    aspect : part of the claim that the estimate judges; empty: the claim has a single one
     confidence : of its interval
-    degenerate : why its runs say nothing of the algorithm, in a few words; empty: they do
+    degenerate : why its runs are no evidence on the algorithm, in a few words; empty: they are evidence
     """
 
     name: str
@@ -115,7 +115,7 @@ class Estimate:
 
     @property
     def is_met(self) -> bool | None:
-        """Whether the criterion is met; None: the interval says neither, or there is none."""
+        """Whether the criterion is met; None if the interval is inconclusive or unbounded."""
         if self.degenerate or not self.has_interval:
             return None
         if self.least <= self.low and self.high <= self.most:
@@ -237,7 +237,7 @@ def within(
 
 
 def verdict(estimates: Sequence[Estimate], sets: int = 0) -> str:
-    """Return what all estimates of a claim say together, by the rule of this module.
+    """Return the verdict of all estimates of a claim, by the rule of this module.
 
     sets : of the paper's table, where some were not measured
     """
@@ -256,13 +256,13 @@ def verdict(estimates: Sequence[Estimate], sets: int = 0) -> str:
     return HOLDS if met else FAILS
 
 
-def together(estimates: Sequence[Estimate]) -> list[Estimate]:
-    """Return the estimates of a claim with intervals that hold together at `CONFIDENCE`, by Bonferroni's correction."""
+def joint_intervals(estimates: Sequence[Estimate]) -> list[Estimate]:
+    """Return the estimates of a claim, their intervals of joint confidence `CONFIDENCE`, by Bonferroni's correction."""
     number = sum(estimate.runs > 1 and not estimate.degenerate for estimate in estimates)
     return [replace(estimate, confidence=1.0 - (1.0 - CONFIDENCE) / max(1, number)) for estimate in estimates]
 
 
-def listed(estimates: Sequence[Estimate]) -> list[str]:
+def format_estimates(estimates: Sequence[Estimate]) -> list[str]:
     """Return a line for the estimates of each aspect and kind: criterion met, not met, undecided, without an interval, degenerate."""
     lines = []
     for aspect in dict.fromkeys(estimate.aspect for estimate in estimates):

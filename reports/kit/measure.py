@@ -1,4 +1,4 @@
-"""Carry out a plan by `harness.compare`, block by block; the table is on disk after each, and each run in the store before."""
+"""Run a plan by `harness.compare`, block by block; the table is written after each block, every run is stored at once."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from reports.kit.study import Block, Study
 _OF_PLAN = ("figure", "plugins", "traced")
 _OF_SET = ("set", "datasets", "protocol", "runs")
 MISSING = "missing"
-"""Status of what could not be measured: a data set or a solver that is not there."""
+"""Status of a row for a data set or a solver that is not available."""
 
 
 class Measuring:
     """Measures parts of a study into a folder.
 
-    amiss : runs so far that failed, or that could not be measured
+    failures : runs so far that failed, or that could not be measured
     """
 
     def __init__(
         self, study: Study, folder: Path, *, quick: bool = False, store: Path | None = None, fresh: bool = False,
         keep: bool = False, quiet: bool = False,
     ) -> None:  # fmt: skip
-        """Go on from what the folder holds; ``keep`` : measure nothing again that it has, whatever code measured it."""
+        """Continue from the results in the folder; ``keep`` : do not repeat any of them, whatever code measured them."""
         self.study, self.path, self.quick, self.quiet = study, folder / "results.parquet", quick, quiet
         self.store = store or harness.default_store().with_name("papers.sqlite")
-        self.fresh, self.keep, self.amiss = fresh, keep, 0
+        self.fresh, self.keep, self.failures = fresh, keep, 0
         self.results = study.results(folder)
         self._registry = load_registry(study.plugin_paths)
         self._here = {"commit": git_commit() or "", "machine": _machine_line(machine())}
@@ -50,34 +50,34 @@ class Measuring:
         blocks = [block for block in self.study.plan(self.quick) if block["figure"] == name]
         if name in self.study.later:
             blocks += self.study.later[name](self.quick, self.results)
-        together: dict[str, list[Block]] = {}
+        comparisons: dict[str, list[Block]] = {}
         for block in blocks:
             if sets is None or block["set"] in sets:
                 alike = {option: value for option, value in block.items() if option not in _OF_SET}
-                together.setdefault(json.dumps(alike, sort_keys=True, default=str), []).append(block)
-        for place, group in enumerate(together.values()):
+                comparisons.setdefault(json.dumps(alike, sort_keys=True, default=str), []).append(block)
+        for place, group in enumerate(comparisons.values()):
             names = ", ".join(dict.fromkeys(str(block["set"]) for block in group))
-            self._say(f"{self.study.name} {name}: {place + 1} of {len(together)}: {names}")
-            self._carry_out(group, {} if limit is None else {"time_limit": limit})
+            self._print(f"{self.study.name} {name}: {place + 1} of {len(comparisons)}: {names}")
+            self._run_blocks(group, {} if limit is None else {"time_limit": limit})
         if name in self.study.measurements:
-            self._say(f"{self.study.name} {name}")
+            self._print(f"{self.study.name} {name}")
             self._measure_custom(name)
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         if not self.quiet:
             print(text, flush=True)
 
-    def _carry_out(self, group: Sequence[Block], further: Mapping[str, Any]) -> None:
-        """Carry out blocks that differ in their data alone, as one comparison; what is not there is left out, and said."""
+    def _run_blocks(self, group: Sequence[Block], further: Mapping[str, Any]) -> None:
+        """Run blocks that differ in their data alone as one comparison; report and leave out missing data sets and solvers."""
         options = {name: value for name, value in group[0].items() if name not in (*_OF_SET, *_OF_PLAN)} | further
         plugins = list(group[0]["plugins"])
         datasets = [name for block in group for name in block["datasets"]]
         if self.keep:
-            plugins, datasets = self._lacking(group, plugins)
+            plugins, datasets = self._missing_runs(group, plugins)
         if not (plugins and datasets):
             return
         try:
-            records = self._compared(plugins, datasets, options)
+            records = self._compare(plugins, datasets, options)
         except NotKept as error:
             self._add(group, plugins, error.records)
             raise
@@ -86,28 +86,26 @@ class Measuring:
                 for block in group:
                     for name in block["datasets"]:
                         if name in datasets:
-                            self._carry_out([{**block, "datasets": [name]}], further)
+                            self._run_blocks([{**block, "datasets": [name]}], further)
             elif len(plugins) > 1:
                 for name in plugins:
-                    self._carry_out([{**group[0], "plugins": [name], "datasets": datasets}], further)
+                    self._run_blocks([{**group[0], "plugins": [name], "datasets": datasets}], further)
             else:
-                self._missing(group[0], plugins[0], datasets[0], str(error))
+                self._add_missing(group[0], plugins[0], datasets[0], str(error))
             return
         self._add(group, plugins, records)
 
-    def _compared(
-        self, plugins: list[str], datasets: list[str], options: dict[str, Any]
-    ) -> Sequence[Mapping[str, Any]]:
+    def _compare(self, plugins: list[str], datasets: list[str], options: dict[str, Any]) -> Sequence[Mapping[str, Any]]:
         result = harness.compare(
             ",".join(plugins), datasets, plugin_path=self.study.plugin_paths, store=self.store, fresh=self.fresh,
             quiet=self.quiet, **{"repeat": 1, **options},
         )  # fmt: skip
         expected = [*self.study.expected, harness.Status.OK]
-        self.amiss += sum(record["status"] not in expected for record in result.records)
+        self.failures += sum(record["status"] not in expected for record in result.records)
         # skipped runs have no row
         skipped = (record for record in result.records if record["status"] == harness.Status.SKIPPED)
         for message in dict.fromkeys(f"{record['label']} was skipped: {record['reason']}" for record in skipped):
-            self._say(message)
+            self._print(message)
         return result.records
 
     def _add(self, group: Sequence[Block], plugins: Sequence[str], records: Sequence[Mapping[str, Any]]) -> None:
@@ -126,8 +124,8 @@ class Measuring:
     def _datasets(self, datasets: Sequence[str]) -> dict[str, str]:
         return {source.label: text for text in datasets for source in self._registry.select_datasets(text)}
 
-    def _lacking(self, group: Sequence[Block], plugins: list[str]) -> tuple[list[str], list[str]]:
-        """Return the solvers and data sets of which a run is not there yet."""
+    def _missing_runs(self, group: Sequence[Block], plugins: list[str]) -> tuple[list[str], list[str]]:
+        """Return the solvers and data sets of which a run is still missing."""
         every = self.results.every
         every, lacking = every[(every["figure"] == group[0]["figure"]) & (every["status"] != MISSING)], []
         for block in group:
@@ -162,9 +160,9 @@ class Measuring:
         command = shlex.join(["harness", "reproduce", self.study.name, how, "--part", figure])
         return {"paper": self.study.name, "figure": figure, "command": command, **self._here}
 
-    def _missing(self, block: Block, solver: str, dataset: str, reason: str) -> None:
-        self.amiss += 1
-        self._say(f"{block['set']}, {solver}: not measured: {reason}")
+    def _add_missing(self, block: Block, solver: str, dataset: str, reason: str) -> None:
+        self.failures += 1
+        self._print(f"{block['set']}, {solver}: not measured: {reason}")
         what = {"set": block["set"], "solver": solver, "dataset": dataset, "status": MISSING, "reason": reason}
         self._keep(rows.tidy([({**self._of_run(block["figure"]), **what, "date": now()}, ())]))
 
@@ -190,7 +188,7 @@ class Measuring:
 
 
 def _with_protocol(table: pd.DataFrame, plan: Sequence[Block]) -> pd.DataFrame:
-    """Return the table with what is smaller than in the paper: what the plan says, and fewer runs than the paper has."""
+    """Return the table with its column ``protocol``: the plan's text, and whether there are fewer runs than in the paper."""
     key = ["figure", "set", "solver"]
     ends = table[table["status"] == harness.Status.OK].drop_duplicates([*key, *rows.REPETITION])
     have = ends.groupby(key).size().to_dict()
@@ -206,7 +204,7 @@ def _with_protocol(table: pd.DataFrame, plan: Sequence[Block]) -> pd.DataFrame:
 
 
 def _final_run(record: Any) -> Mapping[str, Any]:
-    """Return a record; of a path the run with the chosen values on all training points, with what the choice took in its info."""
+    """Return a record; of a path, its final run with the chosen values, with the costs of the choice in its info."""
     last = record.cells[-1] if record.cells else {}
     if not last or (last["path"] or {}).get("cell", 0) is not None:
         return dict(record)

@@ -11,7 +11,7 @@ import jinja2
 import pandas as pd
 
 from harness import Status, UsageError
-from reports.kit.estimates import CLOCKS, listed
+from reports.kit.estimates import CLOCKS, format_estimates
 from reports.kit.results import Quantity, Results
 from reports.kit.rows import REPETITION, grouped
 from reports.kit.study import ROOT, Claim, Study, study_named, study_names
@@ -80,7 +80,7 @@ def _texts(values: pd.Series, form: str) -> pd.Series:
 def described(claim: Claim) -> str:
     """Return a claim with its verdict, its criterion and its estimates, as entries of a list."""
     lines = [f"* **{claim.text}** {claim.verdict.capitalize()}.", f"  * Criterion ({claim.whose}): {claim.criterion}."]
-    return "\n".join([*lines, *(f"  * {line}" for line in listed(claim.intervals))])
+    return "\n".join([*lines, *(f"  * {line}" for line in format_estimates(claim.intervals))])
 
 
 def brief(claim: Claim) -> str:

@@ -1,4 +1,4 @@
-"""What a study measured: its runs as a frame, the courses of its traces, and the numbers of the paper beside them."""
+"""The results of a study: its runs as a frame, the courses of its traces, and the published numbers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from harness import Status
@@ -87,7 +88,7 @@ class Results:
         return wide.merge(self.every[["run", *rows.IDENTITY, "status"]], on="run")
 
     def coverage(self, derived: pd.DataFrame | None = None) -> pd.DataFrame:
-        """Return every number that the paper prints, with ours beside it as it is printed: ours, state and what is smaller.
+        """Return every number that the paper prints, with ours in the same unit, its state and what is smaller.
 
         state : ``by protocol``, ``smaller`` or ``missing``; times are left out, as they are of other machines
         derived : ours that no run has by itself: set, solver, quantity, value and protocol
@@ -103,10 +104,8 @@ class Results:
         ours = rows.grouped(ends, key, varying=["figure"]).agg(ours=("value", "mean"), protocol=("protocol", "first"))
         numbers = numbers.merge(ours, left_on=["set", "solver", "ours_as"], right_index=True, how="left")
         numbers["ours"] = numbers["factor"] * numbers["ours"] + numbers["offset"]
-        numbers["state"] = "by protocol"
-        numbers.loc[numbers["protocol"].fillna("") != "", "state"] = "smaller"
-        numbers.loc[numbers["ours"].isna(), "state"] = "missing"
-        return numbers
+        conditions = [numbers["ours"].isna(), numbers["protocol"].fillna("") != ""]
+        return numbers.assign(state=np.select(conditions, ["missing", "smaller"], "by protocol"))
 
 
 def select(frame: pd.DataFrame, **fixed: Any) -> pd.DataFrame:

@@ -2,10 +2,10 @@
 
 =============  ==============================================================================================
 paper          the study
-figure         of the paper, whose block of the plan asked for the run
+figure         figure of the paper, in whose block of the plan the run is
 set, solver    as the plan calls them
 seed           of the solver
-quantity       ``cpu`` and ``seconds`` (inside the solver, without the conversion of the data to a library's own format),
+quantity       ``cpu`` and ``seconds`` (inside the solver, without the conversion of the data to a library's format),
                ``error`` (of the test points), counts, certified figures, ``metrics.prbep``, ``info.visited`` ...
 point          -1: at the end of the run; 0, 1, ...: a point of its trace, or an entry of a list
 value, unit    a number, and what it is counted in: s, %, MB; empty: a count, or a number without a unit
@@ -13,7 +13,7 @@ published      what the paper prints for the figure, set, solver and quantity; e
 protocol       empty: as the paper has it; else what is smaller, or ours
 run            number of the run in this table
 dataset        the selection, with the draw of the data; formulation, C, gamma, kernel, cache_mb: the problem and the memory
-status         how the run ended (`harness.Status`); reason: a sentence where it is not ``ok``, or what the solver said
+status         how the run ended (`harness.Status`); reason: a sentence where it is not ``ok``, or the texts in the solver's info
 session        runs of one comparison, or of one commit and machine: only their times are divided
 commit         with ``+`` where files were changed
 command        what measures it again
@@ -50,7 +50,7 @@ QUANTITIES = (
     "oracle_calls", "primal", "dual", "relative_gap", "kkt_violation", "margin_lower", "margin_upper", "epsilon",
     "killed_cpu_seconds", "validation_error", "compile_seconds", "n_train", "n_features", "n_test",
 )  # fmt: skip
-"""Fields of a record that a table has under their own names."""
+"""Fields of a record that keep their name in the table."""
 _OF_POINT = (
     "seconds", "iteration", "kernel_evaluations", "support_vectors", "positive_support_vectors", "relative_gap",
 )  # fmt: skip
@@ -104,13 +104,13 @@ def _numbers(name: str, value: Any, scale: float = 1.0, less: float = 0.0) -> It
 
 
 def reason_of(record: Mapping[str, Any]) -> str:
-    """Return the reason of a record, or else what the solver said in words."""
+    """Return the reason of a record, or else the texts in the solver's info."""
     words = [f"{name}: {value}" for name, value in (record.get("info") or {}).items() if isinstance(value, str)]
     return str(record.get("reason") or "; ".join(words))
 
 
 def tidy(runs: Iterable[tuple[Mapping[str, Any], Iterable[tuple[str, int, float]]]]) -> pd.DataFrame:
-    """Return the table of runs, each what is known of it as a whole and its quantities; a run without any has one empty row."""
+    """Return the table of runs, each a mapping and its (quantity, point, value) triples; a run without any has one empty row."""
     rows = []
     for run, (of_run, triples) in enumerate(runs):
         for quantity, point, value in list(triples) or [("", END, math.nan)]:
@@ -172,7 +172,7 @@ def pivoted(
 
 
 def joined(tables: Sequence[pd.DataFrame], published: pd.DataFrame) -> pd.DataFrame:
-    """Return tables as one, the newest of each run alone, numbered anew, with the published numbers beside the ends of runs.
+    """Return tables as one, the newest of each run alone, numbered anew, with the published numbers in the rows of the runs' ends.
 
     published : with ``ours_as``, ``factor`` and ``offset``, see `Results.expressed`
     """

@@ -27,7 +27,7 @@ from harness.datasets.cache import cache_root
 
 VERSION = "3.37.0"
 COUNT = "kernel_evaluations_libsvm"
-"""In a run's info: the kernel values that LIBSVM says it computed; the harness cannot count those of a black box."""
+"""Key of a run's info: the number of kernel values that LIBSVM computed, which the harness cannot count in a black box."""
 
 _FLAGS = ("-O3", "-fPIC", "-shared")  # no OpenMP: one thread
 _COUNTER = "libsvm_kernel_values"
@@ -38,7 +38,7 @@ _PLACE = (
 
 
 def folder() -> Path:
-    """Return where the built library lies, or would."""
+    """Return the folder of the built library, whether or not it exists."""
     return cache_root() / f"libsvm-counted-{VERSION}"
 
 
@@ -78,7 +78,7 @@ def build(source: Path) -> Path:
         made = Path(scratch) / "made"
         made.mkdir()
         (made / "svm.cpp").write_text(patched(code.read_text()))
-        library = made / "clib.cpp-counted.so"  # the name that svm.py looks for beside itself
+        library = made / "clib.cpp-counted.so"  # the name that svm.py looks for in its folder
         subprocess.run(["g++", *_FLAGS, f"-I{code.parent}", "-o", library, made / "svm.cpp"], check=True)
         shutil.copy(layer, made / "svm.py")
         shutil.rmtree(folder(), ignore_errors=True)
@@ -101,7 +101,7 @@ def fetched(scratch: Path) -> Path:
 
 @dataclass(frozen=True)
 class LibSVMCounted(LibSVMOfficial):
-    """LIBSVM 3.37 in one thread, which says how many kernel values it computed for its columns.
+    """LIBSVM 3.37 in one thread, which reports how many kernel values it computed for its columns.
 
     info : ``kernel_evaluations_libsvm``, without the n values of the diagonal
     """

@@ -101,7 +101,10 @@ def figure10(results: Results) -> Any:
 
 
 def _over(runs: pd.DataFrame, across: Sequence[str], level: pd.DataFrame, **options: Any) -> Any:
-    """Draw the errors of lines over some quantities, a panel each, or over one in panels of their own; LIBSVM's across."""
+    """Draw errors over each quantity of ``across``, a panel a quantity, or over a single one, a panel for each ``panel`` of the runs.
+
+    LIBSVM's error is a horizontal line across each panel.
+    """
     parts = []
     for quantity in across:
         x = runs.groupby(["panel", "line", "solver"])[quantity].transform("mean")

@@ -171,7 +171,7 @@ def searched() -> Iterator[Block]:
 # -- the ten classifiers decide together -------------------------------------------------------------------
 
 
-def together(quick: bool) -> Iterator[Row]:
+def combined_errors(quick: bool) -> Iterator[Row]:
     """Yield the error and the CPU time of the classifiers of figure 4 that decide together: the greatest score wins.
 
     The runs are the plan's, and come from the store; what it does not hold is measured.
@@ -205,7 +205,7 @@ _NOT_OPTIONS = ("figure", "set", "plugins", "datasets", "protocol", "runs")
 
 
 def multiclass_error(labels: Any, scores: Any) -> float:
-    """Return the percentage of points whose greatest score is not that of their own classifier; points of none are left out.
+    """Return the percentage of points whose greatest score is not their class's; points without a class are left out.
 
     labels, scores : (k, n), of each classifier
     """

@@ -42,7 +42,7 @@ N = {"adult": 32_561, "mnist-8": 60_000, "banana": 4000, "reuters": 7770, "usps"
 def part_of(name: str, n: int) -> Any:
     """Return ``n`` training points of a set, other ones in each repetition, and all of its test points.
 
-    An online solver's model after these is that of an epoch over more points at this place: it has seen nothing else.
+    An online solver's model after these is that of an epoch over more points at this place: no later example has had an influence.
     """
     data = SETS[name]
     return replace(data, name=f"{name}, {n} examples", selection=f"subset[of={data.selection},n={n},seed={{k}}]")
@@ -134,7 +134,7 @@ def during(results: Results) -> pd.DataFrame:
 
 
 def _during(results: Results) -> pd.DataFrame:
-    """Return the runs on parts of a set, and those on all of it, with the set's own name as ``of``."""
+    """Return the runs on parts of a set, and those on all of it, with the name of the whole set as ``of``."""
     runs = newest(results.runs(["figure2", "figure4", "table3"], solver=[*SOLVERS, ONLINE]).assign(figure=""))
     runs = runs.assign(of=runs["set"].str.split(",").str[0], prbep=100 * runs["metrics.prbep"])
     parts = runs.loc[runs["set"].str.contains(","), "of"].unique()
@@ -177,8 +177,7 @@ def figure2(results: Results) -> Any:
 
 
 def figure5(results: Results) -> Any:
-    found = _bent(results)
-    mean = grouped(found, ["set", "kind", "s"])[["error", "support_vectors"]].mean().reset_index()
+    mean = grouped(_bent(results), ["set", "kind", "s"])[["error", "support_vectors"]].mean().reset_index()
     near = mean[mean["error"] <= 2 * mean.groupby("set")["error"].transform("min")].sort_values("s")
     several = near.groupby("set")["s"].transform("nunique") > 3
     return lines(near[several], "support_vectors", "error", line="kind", colours=COLOUR, style=".-", xlabel="support vectors",

@@ -1,6 +1,7 @@
-"""smo-block beside the SVM libraries that people use on a CPU: to a certified quality, on sets of papers and on drawn problems.
+"""smo-block against the SVM libraries that people use on a CPU: to a certified quality, on sets of papers and on drawn problems.
 
-A black box stops by its own tolerance; each runs at several, and the loosest whose model the harness certifies is its time.
+A library stops by a tolerance that means something else in each: it runs at several, and its time is that of the loosest one
+whose model the harness certifies.
 """
 
 from __future__ import annotations
@@ -245,7 +246,7 @@ def claims(results: Results) -> dict[str, list[Estimate]]:
 
 
 def numbers(results: Results) -> Mapping[str, Any]:
-    """Return what the page says of the map and the grids."""
+    """Return the numbers in the prose of the page: of the map, the grids and the limits."""
     table = _map(results)
     values: dict[str, Any] = {"below": "", "cells": 0, "grids": ""}
     if len(table):

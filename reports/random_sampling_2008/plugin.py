@@ -168,7 +168,7 @@ class LargestBasis(Solver):
         return f"largest-basis solves all subsets of at most {_MOST} examples." if examples > _MOST else None
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        """Yield the solution of all examples with what was found; before it at times the start, for the clock."""
+        """Yield the solution of all examples, its info that of the class; before it now and then that of a subset, for the clock."""
         whole = problem.composed() if isinstance(problem, TubeSVR) else problem
         assert isinstance(whole, HardMargin)
         n = whole.n
@@ -238,7 +238,7 @@ class ChosenK(Solver):
     gap: float = parameter(1e-3, "relative gap of a subproblem", gt=0, lt=1)
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        """Yield the solution of the k that was found; in between, with doubling, those of samples."""
+        """Yield the solution of the chosen k; with doubling, solutions of samples before it."""
         assert isinstance(problem, HardMargin)
         most = min(int((problem.targets > 0).sum()), int((problem.targets < 0).sum()))
         if self.how == "doubling":

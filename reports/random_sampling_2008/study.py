@@ -166,7 +166,7 @@ def ladder(quick: bool, results: Results) -> list[Block]:
 
 
 def sampled(results: Results, figure: str | Sequence[str]) -> pd.DataFrame:
-    """Return the runs that ended, or did the rounds that they were asked for, with the bounds of their points.
+    """Return the runs that ended, or did their one round, with the bounds of their points.
 
     ``extremes`` : those that the violators of the first round stand for
     """
@@ -316,7 +316,7 @@ def sizes(results: Results) -> Any:
 
 
 def dimensions(results: Results) -> Any:
-    """Draw the support of the optimum and the mean extremes of samples beside the two bounds."""
+    """Draw the support of the optimum, the mean extremes of samples and the two bounds."""
     table = dimension(results)
     return dots(table.rename(index=lambda name: ", ".join(name.split(", ")[1::2])), "examples")
 
@@ -337,8 +337,8 @@ def claims(results: Results) -> dict[str, list[Estimate]]:
         half.append(share(of, int(few["ended"]), int(few["runs"])))
     basis = basis_runs(results)
     proved, promised, argued = (
-        [exact(f"over {len(own)} problems", float((own["info.largest"] / own[bound]).max()))] if len(own) else []
-        for own, bound in ((basis[~basis["tube"]], "proved"), (basis[basis["tube"]], "proved"), (basis, "argued"))
+        [exact(f"over {len(part)} problems", float((part["info.largest"] / part[bound]).max()))] if len(part) else []
+        for part, bound in ((basis[~basis["tube"]], "proved"), (basis[basis["tube"]], "proved"), (basis, "argued"))
     )
     doubled = results.runs("choosing", solver=DOUBLING)
     least = grouped(results.runs("choosing", solver=BISECTION), "set", over=())["info.k"].first()

@@ -1,4 +1,4 @@
-"""RandSVM: the sets of Tables 1 and 2, each beside the oracle alone and LIBSVM; ringnorm over a grid; and where sampling pays."""
+"""RandSVM: the sets of Tables 1 and 2 against the oracle alone and LIBSVM, and ringnorm over a grid of parameters."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def claims(results: Results) -> dict[str, list[Estimate]]:
 
 
 def numbers(results: Results) -> dict[str, Any]:
-    """Return the best cells of ringnorm's grid, and how far the means are apart beside their noise."""
+    """Return the best cells of ringnorm's grid, the distance of the two means and their noise."""
     runs = _of(results, "ringnorm")
     if runs.empty:
         return {"best": "", "apart": "", "noise": "", "slower": ""}

@@ -28,9 +28,9 @@ from reports.kit.plugin_tools import all_rows, dataset, load, load_dense
 class NoisySplit(DataSource):
     """A set divided at random: 40 % for training, 30 % for validation, 30 % for testing; labels of the first two flipped.
 
-    The set's own parts are put together first. Features are standardised by the training part, with a constant column
+    The parts of the set are joined first. Features are standardised by the training part, with a constant column
     last: of a kernel machine without a bias it is the bias, and it changes nothing where there is one. The split's test
-    part holds the validation points and then as many test points, for ``validation-error`` and ``held-out-error``: one
+    part has the validation points and then as many test points, for ``validation-error`` and ``held-out-error``: one
     run gives both, and the accuracy of the two together means nothing. ``planted`` are the flipped training labels.
     """
 

@@ -73,7 +73,7 @@ def tree(part: float) -> str:
 def _blocks(
     figure: str, name: str, selection: str, draws: int, solvers: Sequence[str], **how: Any
 ) -> list[Block]:  # fmt: skip
-    """Return runs on draws of the data, ``{k}`` in its selection; trees and SVMs are comparisons of their own."""
+    """Return runs on draws of the data, ``{k}`` in its selection; trees and SVMs are separate comparisons."""
     trees = [solver for solver in solvers if solver.startswith(("rgd", "outlier-exact"))]
     others = [solver for solver in solvers if solver not in trees]
     how = {"kernel": "linear", "time_limit": 60.0, "runs": DRAWS, **how}
@@ -131,7 +131,7 @@ def plan(quick: bool) -> list[Block]:
 
 
 def ended(results: Results, figure: str | Sequence[str]) -> pd.DataFrame:
-    """Return the runs that ended with a model: also those of trees none of whose nodes separates what is kept."""
+    """Return the runs that ended with a model: also those of trees without a node that separates the remaining points."""
     runs = results.runs(figure, status=[Status.OK, Status.UNFINISHED])
     names = [f"metrics.{VALIDATION}", f"metrics.{HELD_OUT}", "margin_lower"]
     return runs.reindex(columns=list(dict.fromkeys([*runs.columns, *names])))
@@ -243,7 +243,7 @@ def theorem(results: Results) -> pd.DataFrame:
 
 
 def _widths(results: Results) -> pd.DataFrame:
-    """Return the trees' widths over the least upper bound of the optimal width that any certificate of the problem found."""
+    """Return the trees' widths over the least upper bound of the optimal width in any certificate of the problem."""
     runs = ended(results, "theorem")
     bound = grouped(runs, "set", ["solver", "seed"])["margin_upper"].transform("min") if len(runs) else 1.0
     return runs.assign(width=runs["margin_lower"].fillna(0.0) / bound)

@@ -1,4 +1,4 @@
-"""Try what can go wrong, composed at random, for as long as asked, and judge what the harness makes of it.
+"""Compose faults at random for a given time, and check how the harness handles them.
 
     python -m reports.robustness.campaign --seconds 3600 --seed 7
     python -m reports.robustness.campaign --trial plugins:12 --seed 7       # one trial again; its files are kept
@@ -7,9 +7,9 @@ Kinds of trials: ``plugins`` (a solver of the tests' plugins, or of `reports.rob
 floods, leaves processes, yields nonsense), ``kills`` (signals to the command and its processes, then the command again),
 ``lines`` (odd command lines).
 
-Every trial is held to the same promises: the command ends in time with an exit code that the manual knows; no traceback and
-no control character is shown; each run has one row, those of good solvers are ``ok`` and in the store; no process and no file
-is left behind. The files of a trial that breaks one are kept. Ends with 1 if any did.
+Every trial checks the same promises: the command ends in time with an exit code that the manual knows; no traceback and
+no control character is printed; each run has one row, those of good solvers are ``ok`` and in the store; no process and no file
+is left behind. The files of a trial that breaks one stay. The exit code is 1 if any did.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ ROOT = Path(__file__).resolve().parents[2]
 HARNESS = [sys.executable, "-m", "harness"]
 MARKER = "HARNESS_CAMPAIGN"  # in the environment of every process of a trial
 DATA = "twonorm[n=60,n_test=20]"
-PATIENCE = 60.0  # seconds that a command may take beside the limits of its runs, on a machine that does nothing else
+PATIENCE = 60.0  # seconds that a command may take in addition to the limits of its runs, on an idle machine
 SETTLING = 3.0  # seconds for what a command left to be gone
 _SUBREAPER = 36  # of prctl
-# the row of a solver that aborts repeats Python's words behind its own
+# the row of a solver that aborts ends with Python's message
 _FAULTS = re.compile(
     r"Traceback \(most recent call last\)|internal error|Exception ignored in|^Fatal Python error", re.M
 )
@@ -70,7 +70,7 @@ class Done:
 
 @dataclass
 class Place:
-    """The folders of one trial, the processes started in it, and the promises that were broken, a sentence each."""
+    """The folders of one trial, the processes started in it, and a sentence for each broken promise."""
 
     folder: Path
     cache: Path
@@ -143,7 +143,7 @@ class Place:
                     os.kill(pid, signal.SIGKILL)
 
     def close(self, *, keep: bool) -> None:
-        """End what is left, and unless it is to be kept empty the folder."""
+        """End the remaining processes; remove the folder unless ``keep``."""
         self.end_all()
         for process in self.started:
             process.wait()
@@ -165,7 +165,7 @@ def _with_descendants(pids: set[int]) -> set[int]:
 
 
 def judge_words(place: Place, done: Done, codes: Sequence[int] = (0, 1)) -> None:
-    """Hold a command to its end in time, its exit code and the words it shows."""
+    """Check that a command ended in time, its exit code and its output."""
     if done.code is None:
         place.broken.append(f"had not ended after {done.seconds:.0f} s and was killed")
     elif done.code not in codes:
@@ -180,7 +180,7 @@ def judge_words(place: Place, done: Done, codes: Sequence[int] = (0, 1)) -> None
 
 
 def judge_rows(place: Place, done: Done, planned: Sequence[tuple[str, Any]], good: Sequence[str]) -> None:
-    """Hold a comparison to one row a run, shown and in the store; those of good solvers are ``ok`` and certified.
+    """Check that a comparison prints and stores one row for each run, ``ok`` and certified for good solvers.
 
     planned : the solver and the first parameter, or else the seed, of each run
     """
@@ -208,7 +208,7 @@ def _run_of(row: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def judge_leftovers(place: Place) -> None:
-    """Hold what is over to leaving no process and no file behind."""
+    """Check that no process and no file is left behind."""
     until = time.monotonic() + SETTLING
     while (alive := place.processes()) and time.monotonic() < until:
         time.sleep(0.05)
@@ -295,7 +295,7 @@ def lines(place: Place, rng: random.Random) -> str:
     done = place.run(*(os.fsencode(each.encode(errors="replace")) for each in [command, *arguments]), seconds=30.0)
     judge_words(place, done, (0, 1, 2, 3))
     for path in (place.folder / "cwd").iterdir():
-        path.unlink() if path.is_file() else shutil.rmtree(path)  # a file that was asked for is no leftover
+        path.unlink() if path.is_file() else shutil.rmtree(path)  # a file that an option names is no leftover
     return ascii(" ".join([command, *arguments]))[:300]
 
 
@@ -322,7 +322,7 @@ def trial(kind: str, number: int, seed: int, folder: Path, command: Sequence[str
 
 
 def main() -> int:
-    """Carry out trials for as long as asked."""
+    """Run trials until the time is over."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=0)

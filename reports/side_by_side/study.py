@@ -1,6 +1,6 @@
 """The five lines of work, and what practitioners use, on many sets: parameters chosen by validation, then fresh divisions.
 
-Part ``choice``: on a division of its own each solver goes through a grid of its parameters with three folds of the training part.
+Part ``choice``: each solver searches a grid of its parameters with three folds, on a division that no later part uses.
 Part ``divisions``: with the values that it chose each solver runs on further divisions, all solvers in turns on each.
 Part ``growth``: time, memory and error over the number of points, up to a million.
 """
@@ -107,7 +107,7 @@ def growth(quick: bool) -> list[Block]:
 
 
 def divisions(quick: bool, results: Results) -> list[Block]:
-    """Return the further divisions, each solver with the values that it chose on its own one."""
+    """Return the runs on further divisions, each solver with the values that it chose in part ``choice``."""
     _, _, n = _sizes(quick)
     blocks: list[Block] = []
     chosen = results.runs("choice")
@@ -138,7 +138,7 @@ def fits(results: Results, every: bool = False) -> pd.DataFrame:
 
     ``solver`` is its name without these values.
 
-    every : those that failed too
+    every : whether failed runs are included
     """
     runs = results.runs("divisions", status=None if every else Status.OK)
     plain = runs["solver"].str.replace(r"(?<=[\[,])(C|gamma|outliers)=[^,\]]*,?", "", regex=True)
@@ -177,7 +177,7 @@ def _solvers(results: Results) -> list[str]:
 def costs(results: Results) -> pd.DataFrame:
     """Return set, seed, solver, cost: CPU seconds where the error is within 0.5 points of the set's best, else infinite.
 
-    The best is the least mean error of a set; a solver's own mean error decides, its median time counts.
+    The set's best is its least mean error over the solvers. A solver is judged by its mean error and pays its median time.
     """
     table = grouped(fits(results), ["set", "solver"])
     table = table.agg(error=("error", "mean"), cpu=("cpu", "median"), runs=("run", "size"))
@@ -300,7 +300,7 @@ def scaled(results: Results) -> Any:
 
 
 def claims(results: Results) -> dict[str, list[Estimate]]:
-    """Return the estimates of RandSVM's claim, beside its oracle alone, and of one on each line of work of a paper."""
+    """Return the estimates of RandSVM's claim against its oracle alone, and of a claim on each paper's line of work."""
     runs, cost = fits(results), costs(results)
     sooner = within(ratios(runs, RANDSVM, EXACT, "cpu"), most=1.0, aspect="time")
     off = within(errors(runs, RANDSVM, EXACT), aspect="points of error")
@@ -326,7 +326,7 @@ def _line_time(runs: pd.DataFrame, name: Any, cost: pd.Series) -> Estimate:
 
 
 def numbers(results: Results) -> dict[str, Any]:
-    """Return what the page's prose says in numbers."""
+    """Return the numbers in the prose of the page."""
     cost = costs(results)
     if cost.empty:
         return {"sets": 0, "solvers": 0, "critical": float("nan"), "fastest": "", "divisions": 0}

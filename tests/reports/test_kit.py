@@ -121,9 +121,9 @@ def test_the_rule_of_verdicts_is_symmetric_and_needs_every_aspect(word: str, cla
 
 
 def test_the_intervals_of_a_claim_hold_together() -> None:
-    (one,) = estimates.together(some(True))
+    (one,) = estimates.joint_intervals(some(True))
     assert one.high == pytest.approx(0.1 * stats.t.ppf(0.975, 9))
-    for several in estimates.together(some(*[True] * 5)):
+    for several in estimates.joint_intervals(some(*[True] * 5)):
         assert several.high == pytest.approx(0.1 * stats.t.ppf(1 - 0.025 / 5, 9))
     (lone,) = LONE
     assert (lone.is_met, lone.has_interval, lone.text()) == (None, False, "x +0.00 (one run)")
@@ -189,7 +189,7 @@ def test_a_plan_is_measured_goes_on_and_says_what_is_missing(tmp_path: Path, mon
     assert STUDY.parts(quick=True) == ["table1", "choice", "after", "own"]
     first = measure()
     every = first.results.every
-    assert first.amiss == 2
+    assert first.failures == 2
     assert list(every.loc[every["status"] == "missing", "dataset"]) == ["twonorm-raetsch", "nowhere"]
     assert set(every.loc[every["figure"] == "table1", "protocol"]) == {"1 of 3 runs", "0 of 3 runs"}
     chosen = first.results.runs("choice").iloc[0]

@@ -137,4 +137,4 @@ def test_a_run_of_another_problem_is_measured_though_results_are_kept(problem, l
     rows.write(rows.tidy([(run, [("error", rows.END, 1.0)])]), tmp_path / "results.parquet")
     study = Study(name="first-comparison", title="")
     measuring = Measuring(study, tmp_path, store=tmp_path / "runs.sqlite", keep=True, quiet=True)
-    assert [len(each) for each in measuring._lacking([block], ["smo"])] == [lacking, lacking]
+    assert [len(each) for each in measuring._missing_runs([block], ["smo"])] == [lacking, lacking]
