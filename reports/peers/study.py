@@ -73,7 +73,7 @@ def plan(quick: bool) -> list[Block]:
     if quick:
         return [{"figure": "map", "set": "n = 500", "datasets": draws(500, 1)[:4], "plugins": rivals("libsvm"), **how}]
     blocks: list[Block] = []
-    limit = {"figure": "limit", "plugins": "limit", "seeds": [0], "time_limit": 120.0}
+    limit = {"figure": "limit", "plugins": ["limit"], "seeds": [0], "time_limit": 120.0}
     for name, text in SETS.items():
         base = {"figure": "sets", "set": name, "datasets": [text], "seeds": [0, 1, 2], "formulation": "c-svc", **how}
         blocks.append({**base, "plugins": rivals(*LIBRARIES)})

@@ -112,7 +112,7 @@ def plan(quick: bool) -> list[Block]:
         blocks += _blocks("table1", name, _split(selection), DRAWS, wide, **drawn, kernel="rbf")
         blocks += _blocks("clean", f"{name}, clean", _split(f"{selection},noise=0"), DRAWS, METHODS[SOFT], **drawn)
     for name in ("AustralianCredit", "BreastCancer", "GermanNumber", "SVMGuide1"):
-        blocks += _blocks("depth", name, _split(SETS[name]), DRAWS, METHODS["rgd-tree, deep"], **measured)
+        blocks += _blocks("depth", name, _split(SETS[name]), 5, METHODS["rgd-tree, deep"], **measured)
     for name, selection in SMALL.items():
         exact = [RAMP_EXACT, *RAMP, OUTLIER_EXACT, *MARGINS]
         blocks += _blocks("exact", name, _split(selection), 20, exact, **measured, runs=0)

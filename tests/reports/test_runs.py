@@ -17,6 +17,7 @@ from reports.kit.study import Study, study_named, study_names
 ALSO = {
     ("lasvm-2005", "settings"): ["gamma"],
     ("randsvm", "ringnorm"): ["C", "gamma"],
+    ("rgd-tree-2015", "table1"): ["kernel"],
     ("side-by-side", "divisions"): ["formulation"],
 }
 """Part -> what belongs to the key of its runs beside set and solver."""
