@@ -1,6 +1,6 @@
 """Learning on the border: labels that must be queried, on imbalanced data (Ertekin, Huang, Bottou, Giles, CIKM 2007).
 
-Beside it what others measured of the same strategies: Lu, Li, Lin, Re-Benchmarking Pool-Based Active Learning for Binary
+Also the measurements of others on the same strategies: Lu, Li, Lin, Re-Benchmarking Pool-Based Active Learning for Binary
 Classification (arXiv 2306.08954, 2023; published_aubc.csv), and Figure 16 of Bordes, Ertekin, Weston, Bottou (JMLR 6, 2005).
 """
 
@@ -165,10 +165,10 @@ def derived(results: Results) -> pd.DataFrame:
 def breakeven(runs: pd.DataFrame) -> pd.DataFrame:
     """Return mean PRBEP in percent, a row a set and a column a method, of the sets that have all five."""
     chosen = runs[(runs["figure"] == "table1") & (runs["status"] == Status.OK)]
-    means = pivoted(
+    prbep = pivoted(
         chosen.assign(solver=named(chosen["solver"])), ["set"], "solver", "metrics.prbep", ["dataset", "seed"]
     )
-    return (100.0 * means.reindex(columns=list(FIVE)).dropna()).round(2)
+    return (100.0 * prbep.reindex(columns=list(FIVE)).dropna()).round(2)
 
 
 def ranks(runs: pd.DataFrame) -> pd.Series:
@@ -270,11 +270,11 @@ def picture(
 def tuning(results: Results) -> pd.DataFrame:
     """The stopping rule: windows and tolerances on sets that stand in no table, two runs each; n: the pool's size."""
     values = ["metrics.g-means", "data_efficiency"]
-    means = pivoted(derived_runs(results, "tuning"), ["solver"], "set", values, ["dataset", "seed"])
+    mean = pivoted(derived_runs(results, "tuning"), ["solver"], "set", values, ["dataset", "seed"])
     rows = {}
-    for rule, title in {**RULES, MARGIN: "margin"}.items() if "batch" in means.index else ():
-        gap = 100.0 * (means.loc[rule, "metrics.g-means"] - means.loc["batch", "metrics.g-means"])
-        labels = f"{means.loc[rule, 'data_efficiency'].mean():.1f}"
+    for rule, title in {**RULES, MARGIN: "margin"}.items() if "batch" in mean.index else ():
+        gap = 100.0 * (mean.loc[rule, "metrics.g-means"] - mean.loc["batch", "metrics.g-means"])
+        labels = f"{mean.loc[rule, 'data_efficiency'].mean():.1f}"
         row = {"g-means over Batch, mean": f"{gap.mean():+.2f}", "worst": f"{gap.min():+.2f}, {gap.idxmin()}"}
         rows[title] = {**row, "labels, %": labels, "": "taken" if rule == AL else ""}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("window, tolerance")
@@ -299,17 +299,17 @@ def area(labels: Any, accuracy: Any) -> float:
 def areas(results: Results) -> pd.DataFrame:
     """Return the benchmark's runs with ``aubc``, the published ``mean`` and ``sd``, and ``trial``, that of the same points."""
     points = results.course(["labels_used", "error"], "aubc").sort_values("labels_used").groupby("run")
-    aubc = {
+    by_run = {
         run: area(trace["labels_used"].to_numpy(), 1.0 - trace["error"].to_numpy() / 100.0) for run, trace in points
     }
     runs, key = derived_runs(results, "aubc"), ["set", "kind"]
     kinds = np.where(runs["solver"].isin(list(PAIRS)), "uncertainty", "uniform")
     trials = "trial " + runs["dataset"].str.extract(r"seed=(\d+)")[0]
-    runs = runs.assign(aubc=runs["run"].map(aubc).astype(float), kind=kinds, quantity=trials)
+    runs = runs.assign(aubc=runs["run"].map(by_run).astype(float), kind=kinds, quantity=trials)
     printed = pd.read_csv(STUDY.folder / "published_aubc.csv", comment="#").rename(columns={"solver": "kind"})
-    means = printed.pivot_table(index=key, columns="quantity", values="value")[["mean", "sd"]].reset_index()
+    trial_means = printed.pivot_table(index=key, columns="quantity", values="value")[["mean", "sd"]].reset_index()
     same = printed[printed["set"].isin(("German", "Spambase"))].rename(columns={"value": "trial"})  # in their order
-    return runs.merge(means, on=key).merge(same[[*key, "quantity", "trial"]], on=[*key, "quantity"], how="left")
+    return runs.merge(trial_means, on=key).merge(same[[*key, "quantity", "trial"]], on=[*key, "quantity"], how="left")
 
 
 def aubc(results: Results) -> pd.DataFrame:

@@ -245,9 +245,9 @@ def derived(results: Results) -> pd.DataFrame:
     """Return what figure 9 and section 4.4 print and no run has by itself."""
     changed = changes(results).rename_axis("set").reset_index().melt("set", var_name="quantity").assign(solver=PRINTED)
     runs = pictures.selected(results, ["figure11"])
-    means = grouped(runs, ["criterion", "solver"])[["support_vectors", "error"]].mean().reset_index()
-    level = means.loc[means["criterion"] == "LIBSVM", "error"].min()
-    good = means[(means["criterion"] == "AUTOACTIVE") & (means["error"] <= level)]
+    by_criterion = grouped(runs, ["criterion", "solver"])[["support_vectors", "error"]].mean().reset_index()
+    level = by_criterion.loc[by_criterion["criterion"] == "LIBSVM", "error"].min()
+    good = by_criterion[(by_criterion["criterion"] == "AUTOACTIVE") & (by_criterion["error"] <= level)]
     reached = {"set": "adult-split", "solver": "lasvm[selection=autoactive]", "quantity": "support_vectors_at_libsvm"}
     values = pd.concat([changed, pd.DataFrame([{**reached, "value": good["support_vectors"].min()}])])
     protocols = results.runs(["figure9", "figure11"]).groupby("set")["protocol"].first()

@@ -55,8 +55,8 @@ def plan(quick: bool) -> list[Block]:
             blocks.append({**base, "plugins": [*ours(name), *ORACLE.values(), library]})
     for C in () if quick else COSTS:
         for gamma in GAMMAS:
-            means = [f"ringnorm[n=1000,n_test=10000,mean={mean:g}]" for mean in MEANS]
-            base = {"figure": "ringnorm", "set": "ringnorm-search", "plugins": [LIBSVM], "datasets": means}
+            datasets = [f"ringnorm[n=1000,n_test=10000,mean={mean:g}]" for mean in MEANS]
+            base = {"figure": "ringnorm", "set": "ringnorm-search", "plugins": [LIBSVM], "datasets": datasets}
             blocks.append({**base, "C": C, "gamma": gamma})
     return blocks
 
