@@ -1,4 +1,4 @@
-"""A plugin for this study alone: articles by topic, draws of data, a set as it cannot have been meant, and a peer's strategy.
+"""A plugin for this study alone: articles by topic, draws of data, abalone with its label as a feature, and a peer's strategy.
 
 ``reuters-category`` the articles of ``reuters``, a topic of one's choice against the rest
 ``anchor-draw``      a set divided as in 'Re-Benchmarking Pool-Based Active Learning' (Lu, Li, Lin 2023), trial by trial
@@ -44,8 +44,8 @@ class ReutersCategory(DataSource):
     """7,770 and 3,299 newswire articles, 8,315 word weights of unit length; a topic of one's choice against the rest.
 
     The points are those of ``reuters``, in its order; the labels come from the documents that its rows are. Which these
-    are was found by their words (for 99.3 % of the training and 99.6 % of the test rows all counts of known stems agree,
-    others are the most alike of their class) and is kept in ``reuters_documents.npy``, a number of a document for each
+    are was determined by their words (for 99.3 % of the training and 99.6 % of the test rows all counts of known stems agree,
+    others are the most alike of their class) and is stored in ``reuters_documents.npy``, a number of a document for each
     row; the search for it is ``harness/datasets/reuters_rows.py`` of the commit 8b5e3cd.
 
     C and gamma: Ertekin et al. 2007, Table 2; for all topics that are not in it C = 1, gamma = 0.5. These two are also the
@@ -82,13 +82,13 @@ class ReutersCategory(DataSource):
 
 def _topics(archive: Path) -> Mapping[int, list[str]]:
     """Return the topics of each document of a tar of ``.sgm`` files, by its number in the collection."""
-    found = {}
+    by_number = {}
     with tarfile.open(archive) as tar:
         for name in tar.getnames():
             file = tar.extractfile(name) if name.endswith(".sgm") else None
             for number, topics in _ARTICLE.findall(file.read().decode("latin-1") if file else ""):
-                found[int(number)] = [html.unescape(topic).strip() for topic in _TOPIC.findall(topics)]
-    return found
+                by_number[int(number)] = [html.unescape(topic).strip() for topic in _TOPIC.findall(topics)]
+    return by_number
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class AnchorDraw(DataSource):
 
     Rows in the order of the raw file are shuffled by numpy's default generator of that seed; the first 60 % are the pool.
     A second shuffle of them, by the same seed, decides which 20 labels are known at first: they are the first 20 rows here.
-    The rows of german.numer and spambase come in the benchmark's own order: their draws are the benchmark's very own.
+    The rows of german.numer and spambase come in the benchmark's own order: their draws are those of the benchmark.
     """
 
     name = "anchor-draw"
@@ -132,7 +132,7 @@ class Redrawn(DataSource):
     seed: int = parameter(0, "seed of the division", ge=0)
 
     def load(self) -> Dataset:
-        """Return the points as they are, dense or sparse, in parts of the set's own sizes."""
+        """Return the points as they are, dense or sparse, in parts of the same sizes as the set's."""
         whole = load(self.of)
         x, y = all_rows(whole)
         order = np.random.default_rng(self.seed).permutation(len(y))
@@ -144,7 +144,7 @@ class Redrawn(DataSource):
 class AbaloneRings(DataSource):
     """Abalone with 9 features, as Table 2 of Ertekin et al. 2007 counts them: sex as 1, 2 or 3, seven measurements, rings.
 
-    UCI's file has nine columns, of which the last is what is to be told: without it there are eight.
+    UCI's file has nine columns, of which the last is the label: without it there are eight.
     """
 
     name = "abalone-rings"
@@ -152,7 +152,7 @@ class AbaloneRings(DataSource):
     split_seed: int = parameter(0, "seed of the draw of the training rows", ge=0)
 
     def load(self) -> Dataset:
-        """Return the rows of abalone's own split, (3759, 9) and (418, 9)."""
+        """Return the rows of abalone's split, (3759, 9) and (418, 9)."""
         plain, counted = (load(f"abalone[split_seed={self.split_seed}{more}]") for more in ("", ",regression=True"))
         rings = ((plain.x_train, counted.y_train), (plain.x_test, counted.y_test))
         train, test = (np.column_stack([x[:, :3] @ (1.0, 2.0, 3.0), x[:, 3:], count]) for x, count in rings)
@@ -164,7 +164,7 @@ class MarginSampling(Solver):
     """scikit-learn's SVC trained on every label so far; the next one is that of the point of the pool with the least |f|.
 
     As the benchmark runs it (its ``margin`` with the model of its ``RBFSVM``): the first 20 labels are those of the first
-    rows, every fit starts from nothing, all points without a label are scored. The coefficients are the library's own.
+    rows, every fit starts from nothing, all points without a label are scored. The coefficients are those of the library.
     """
 
     name = "margin-sampling"
@@ -193,8 +193,8 @@ class MarginSampling(Solver):
                 yield Iterate(coef, float(model.intercept_[0]), done=done, step=len(rows))
             if done:
                 return
-            asked = both and not self.uniform
-            place = np.argmin(np.abs(model.decision_function(x[rest]))) if asked else rng.integers(len(rest))
+            uncertain = both and not self.uniform
+            place = np.argmin(np.abs(model.decision_function(x[rest]))) if uncertain else rng.integers(len(rest))
             problem.query(rest[[place]])
 
 
@@ -206,5 +206,5 @@ def harness_datasets() -> list[type[DataSource]]:
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
-    """Return the benchmark's own strategy."""
+    """Return the strategy of the benchmark."""
     return [MarginSampling]

@@ -1,6 +1,6 @@
 """Learning on the border: labels that must be queried, on imbalanced data (Ertekin, Huang, Bottou, Giles, CIKM 2007).
 
-Beside it what others measured of the same strategies: Lu, Li, Lin, Re-Benchmarking Pool-Based Active Learning for Binary
+Also the measurements of others on the same strategies: Lu, Li, Lin, Re-Benchmarking Pool-Based Active Learning for Binary
 Classification (arXiv 2306.08954, 2023; published_aubc.csv), and Figure 16 of Bordes, Ertekin, Weston, Bottou (JMLR 6, 2005).
 """
 
@@ -16,7 +16,7 @@ from scipy import stats
 
 from harness import Status
 from reports.kit.estimates import Estimate, differences, exact, mean_of, means, ratios, share, within
-from reports.kit.page import beside
+from reports.kit.page import with_published
 from reports.kit.pictures import lines, plt
 from reports.kit.results import QUANTITIES, Quantity, Results
 from reports.kit.rows import IDENTITY, grouped, pivoted
@@ -46,9 +46,9 @@ RATIOS = {
     "corn": 3.05, "crude": 2.66, "grain": 3.09, "interest": 2.14, "money-fx": 2.25, "ship": 4.39, "trade": 2.21, "wheat": 3.44,
     "abalone-7": 2.47, "letter-a": 1.35, "satimage": 3.02, "usps": 1.49, "mnist-8": 1.58,
 }  # fmt: skip
-_UNTOLD = ("corn", "crude", "grain", "interest", "trade")  # C and gamma not printed, or not those that give Table 1
+_FITTED = ("corn", "crude", "grain", "interest", "trade")  # C and gamma not printed, or not those that give Table 1
 SETS = {
-    **{k: Setting(k, f"reuters-category[category={k}]", 1.0, 0.5, protocol=FITTED * (k in _UNTOLD)) for k in [*RATIOS][:8]},
+    **{k: Setting(k, f"reuters-category[category={k}]", 1.0, 0.5, protocol=FITTED * (k in _FITTED)) for k in [*RATIOS][:8]},
     "abalone-7": Setting("abalone-7", "abalone[split_seed={k}]"), "letter-a": Setting("letter-a", "letter[n=18000,split_seed={k}]"),
     "satimage": Setting("satimage", "satimage"), "usps": SETTINGS["usps"], "mnist-8": SETTINGS["mnist-8"],
 }  # fmt: skip
@@ -86,40 +86,39 @@ def plan(quick: bool) -> list[Block]:
     digits, traced, both = SETTINGS["mnist-8"].small(), {"traced": True}, ["pool-svc", "c-svc"]
     waves = Setting("waveform 1:8", "waveform-breiman[n=1000,seed={k},imbalance=8,imbalance_seed={k}]")
     small = {"table1": digits, "figure5": waves}
-    found = [
+    figures = [
         ("figure2", [SETS[name] for name in FIGURE2], (FULL, AL), traced),
         ("figure9", [SETS[name] for name in FIGURE9], (SMALL, RANDOM), traced),
         ("figure5", WAVEFORM, (SMALL, RANDOM, AL), traced),
         ("figure6", ADULT, (RANDOM, AL), traced),
         ("rings", [RINGS], ("batch", AL, "smote", "different-costs"), {}),
         ("table2", AS_PRINTED, ("batch", AL), {}),
-        ("tuning", [Setting(*each) for each in TUNED.items()], ("batch", MARGIN, *RULES), {"runs": 0}),
+        ("tuning", [Setting(*setting) for setting in TUNED.items()], ("batch", MARGIN, *RULES), {"runs": 0}),
         ("figure16", [Setting("reuters", "redrawn[of=reuters,seed={k}]"), SETS["usps"]], list(SIXTEEN), traced),
     ]
     for name in ["mnist-8"] if quick else RATIOS:
         solvers = ("batch", AL, "smote", "different-costs", f"undersampling[ratio={RATIOS[name]}]", MARGIN)
-        found.append(("table1", [SETS[name]], solvers, {"once": [EXACT]}))
+        figures.append(("table1", [SETS[name]], solvers, {"once": [EXACT]}))
     for name, labels in FIGURE7.items():
-        found.append(("figure7", [SETS.get(name, ADULT[0])], (AL, f"{RANDOM}[budget={labels}]", RANDOM), {}))
+        figures.append(("figure7", [SETS.get(name, ADULT[0])], (AL, f"{RANDOM}[budget={labels}]", RANDOM), {}))
     how = {"formulation": both, "metrics": ["g-means", "roc-auc", "prbep"], "time_limit": 1800.0, "runs": 10}
     blocks = []
-    for figure, settings, solvers, more in found:
-        for each in [small[figure]] if quick and figure in small else settings if not quick else ():
-            blocks += each.blocks(figure, solvers, 1 if quick else DRAWS.get(figure, 10), **{**how, **more})
+    for figure, settings, solvers, options in figures:
+        for setting in [small[figure]] if quick and figure in small else settings if not quick else ():
+            blocks += setting.blocks(figure, solvers, 1 if quick else DRAWS.get(figure, 10), **{**how, **options})
     kinds = [(SEARCH, SMALL, RANDOM), *list(PAIRS.items())[2:]]
     for name, (of, *counts) in {} if quick else ANCHORS.items():
         for begin, end in pairwise(sorted({0, *counts})):  # all that have so many draws in turns
             solvers = [solver for kind, count in zip(kinds, counts, strict=True) if count >= end for solver in kind]
             draws = [f"anchor-draw[of={of},seed={k}]" for k in range(begin, end)]
-            more = {"figure": "aubc", "set": name, "plugins": solvers, "datasets": draws, "cache_mb": 256.0, "runs": 0}
-            blocks.append({**how, **more, **traced, "time_limit": 3600.0})
+            base = {"figure": "aubc", "set": name, "plugins": solvers, "datasets": draws, "cache_mb": 256.0, "runs": 0}
+            blocks.append({**how, **base, **traced, "time_limit": 3600.0})
     return blocks
 
 
-# -- runs, what none says by itself, and learning curves ---------------------------------------------------
+# -- runs, derived quantities, and learning curves ----------------------------------------------------------
 
-# as published.csv calls them -> title, ours, factor, form; of the first six tables tell the deviation
-# Quantities that tables show with the deviation of the runs.
+# quantities that tables show with the deviation of the runs
 WITH_DEVIATION = ("g_means", "auc", "prbep", "sv_ratio", "data_efficiency", "error")
 PRINTED_AS = {
     **QUANTITIES, "sv_ratio": Quantity("SV- / SV+", "sv_ratio", form=".2f"), "rank": Quantity("rank", "rank", form=".0f"),
@@ -135,13 +134,13 @@ def named(solvers: pd.Series) -> pd.Series:
     return solvers.str.replace(r"(ratio|budget)=[\d.]+", r"\1", regex=True)
 
 
-def own(results: Results, figure: str | Sequence[str] = (), **fixed: Any) -> pd.DataFrame:
-    """Return runs with what is derived of them, solvers `named`; a quantity that none of them has is missing in all."""
-    found = results.runs(figure, **fixed)
+def derived_runs(results: Results, figure: str | Sequence[str] = (), **fixed: Any) -> pd.DataFrame:
+    """Return runs with the derived quantities, solvers `named`; a quantity that none of them has is missing in all."""
+    runs = results.runs(figure, **fixed)
     counts = ("labels_used", "n_train", "support_vectors", "positive_support_vectors")
-    columns = dict.fromkeys([*found.columns, *counts, *(each.ours for each in PRINTED_AS.values())])
-    found = found.reindex(columns=list(columns))
-    return found.assign(selection=found["solver"], solver=named(found["solver"]), **DERIVED)
+    columns = dict.fromkeys([*runs.columns, *counts, *(quantity.ours for quantity in PRINTED_AS.values())])
+    runs = runs.reindex(columns=list(columns))
+    return runs.assign(selection=runs["solver"], solver=named(runs["solver"]), **DERIVED)
 
 
 def derived(results: Results) -> pd.DataFrame:
@@ -156,9 +155,9 @@ def derived(results: Results) -> pd.DataFrame:
     pooled.append(
         {"set": "all 18", "solver": UNDER, "quantity": "p_value", "value": p_value(over[AL] - over[UNDER]), **few}
     )
-    runs = own(results).drop(columns="solver").rename(columns={"selection": "solver"})
-    found = [runs.assign(quantity=name, value=runs[name]) for name in (*DERIVED, "C", "gamma")]
-    return pd.concat([*found, pd.DataFrame(pooled)])[[*IDENTITY, "protocol", "quantity", "value"]].dropna(
+    runs = derived_runs(results).drop(columns="solver").rename(columns={"selection": "solver"})
+    tables = [runs.assign(quantity=name, value=runs[name]) for name in (*DERIVED, "C", "gamma")]
+    return pd.concat([*tables, pd.DataFrame(pooled)])[[*IDENTITY, "protocol", "quantity", "value"]].dropna(
         subset=["value"]
     )
 
@@ -166,17 +165,17 @@ def derived(results: Results) -> pd.DataFrame:
 def breakeven(runs: pd.DataFrame) -> pd.DataFrame:
     """Return mean PRBEP in percent, a row a set and a column a method, of the sets that have all five."""
     chosen = runs[(runs["figure"] == "table1") & (runs["status"] == Status.OK)]
-    means = pivoted(
+    prbep = pivoted(
         chosen.assign(solver=named(chosen["solver"])), ["set"], "solver", "metrics.prbep", ["dataset", "seed"]
     )
-    return (100.0 * means.reindex(columns=list(FIVE)).dropna()).round(2)
+    return (100.0 * prbep.reindex(columns=list(FIVE)).dropna()).round(2)
 
 
 def ranks(runs: pd.DataFrame) -> pd.Series:
     """Return the rank of each run's method in mean PRBEP on its set; equal ones have the best, as in Table 4."""
-    found = breakeven(runs).rank(axis=1, ascending=False, method="min").to_dict("index")
+    by_set = breakeven(runs).rank(axis=1, ascending=False, method="min").to_dict("index")
     places = zip(runs["set"], named(runs["solver"]), strict=True)
-    values = [found.get(name, {}).get(solver, np.nan) for name, solver in places]
+    values = [by_set.get(name, {}).get(solver, np.nan) for name, solver in places]
     return pd.Series(values, runs.index).where(runs["figure"] == "table1")
 
 
@@ -206,20 +205,20 @@ def curves(results: Results, figure: str | Sequence[str], quantity: str) -> pd.D
     points = points.dropna(subset=["labels_used", column]).assign(solver=named(points["solver"]))
     points = points.drop_duplicates(["run", "labels_used"], keep="last").sort_values(["run", "labels_used"])
     ends = points.groupby(["set", "solver", "run"])["labels_used"].agg(["min", "max"]).groupby(["set", "solver"])
-    found = [pd.DataFrame(columns=[*IDENTITY, "run", "labels", "value"])]
+    parts = [pd.DataFrame(columns=[*IDENTITY, "run", "labels", "value"])]
     grouped(points.drop_duplicates("run"), ["set", "solver"])
-    for _, each in points.groupby("run", sort=False):
-        place = each[["run", *IDENTITY]].iloc[0].to_dict()
+    for _, trace in points.groupby("run", sort=False):
+        place = trace[["run", *IDENTITY]].iloc[0].to_dict()
         name, solver = place["set"], place["solver"]
         labels = np.geomspace(ends["min"].max()[name, solver], ends["max"].min()[name, solver], 200)
-        value = factor * np.interp(np.log(labels), np.log(each["labels_used"]), each[column])
-        found.append(pd.DataFrame({**place, "labels": labels, "value": value}))
-    return pd.concat(found[1:] or found, ignore_index=True)
+        value = factor * np.interp(np.log(labels), np.log(trace["labels_used"]), trace[column])
+        parts.append(pd.DataFrame({**place, "labels": labels, "value": value}))
+    return pd.concat(parts[1:] or parts, ignore_index=True)
 
 
 def stops(results: Results, figure: str) -> pd.Series:
     """Return the labels of AL at its early stop, a mean for each set."""
-    return grouped(own(results, figure, solver=AL), "set")["labels_used"].mean()
+    return grouped(derived_runs(results, figure, solver=AL), "set")["labels_used"].mean()
 
 
 # -- tables and pictures that a line describes ------------------------------------------------------------
@@ -231,13 +230,13 @@ def table(
     """Return what makes a table with a row for each set, and of each quantity the solvers' values, ours (the paper's)."""
 
     def make(results: Results) -> pd.DataFrame:
-        runs, found = own(results, figure, **fixed), {}
+        runs, columns = derived_runs(results, figure, **fixed), {}
         theirs = results.published.assign(solver=named(results.published["solver"]))
         for quantity, solvers in cells.items():
             how, spread = PRINTED_AS[quantity], quantity in WITH_DEVIATION
-            texts = beside(runs, theirs, ["solver", "set"], {quantity: how}, spread=spread)[how.title]
-            found |= {f"{how.title}, {NAMES[solver]}": texts.loc[solver] for solver in solvers if solver in texts}
-        return pd.DataFrame(found).reindex(runs["set"].unique()).fillna("").rename_axis("set")
+            texts = with_published(runs, theirs, ["solver", "set"], {quantity: how}, spread=spread)[how.title]
+            columns |= {f"{how.title}, {NAMES[solver]}": texts.loc[solver] for solver in solvers if solver in texts}
+        return pd.DataFrame(columns).reindex(runs["set"].unique()).fillna("").rename_axis("set")
 
     make.__doc__ = title
     return make
@@ -248,7 +247,7 @@ def picture(
 ) -> Callable[[Results], Any]:  # fmt: skip
     """Return what draws learning curves, means and ranges, a panel for each set and quantity (title -> name).
 
-    stop : of which figure's runs the earliest stop is shown, dotted
+    stop : figure whose runs' earliest stop is drawn, dotted
     """
 
     def draw(results: Results) -> Any:
@@ -257,7 +256,7 @@ def picture(
         points["set"] += ": " + points["title"]
         options = {"xscale": "log", "xlabel": "labels", "labels": NAMES, "colours": colours, **how}
         drawn = lines(points, "labels", "value", **options)
-        at = grouped(own(results, stop, solver=AL), "set")["labels_used"].min()
+        at = grouped(derived_runs(results, stop, solver=AL), "set")["labels_used"].min()
         for axes in drawn.axes if drawn is not None else ():
             axes.yaxis.set_major_formatter("{x:g}")
             axes.yaxis.set_minor_formatter("")
@@ -271,14 +270,14 @@ def picture(
 def tuning(results: Results) -> pd.DataFrame:
     """The stopping rule: windows and tolerances on sets that stand in no table, two runs each; n: the pool's size."""
     values = ["metrics.g-means", "data_efficiency"]
-    means = pivoted(own(results, "tuning"), ["solver"], "set", values, ["dataset", "seed"])
-    found = {}
-    for rule, title in {**RULES, MARGIN: "margin"}.items() if "batch" in means.index else ():
-        gap = 100.0 * (means.loc[rule, "metrics.g-means"] - means.loc["batch", "metrics.g-means"])
-        labels = f"{means.loc[rule, 'data_efficiency'].mean():.1f}"
+    mean = pivoted(derived_runs(results, "tuning"), ["solver"], "set", values, ["dataset", "seed"])
+    rows = {}
+    for rule, title in {**RULES, MARGIN: "margin"}.items() if "batch" in mean.index else ():
+        gap = 100.0 * (mean.loc[rule, "metrics.g-means"] - mean.loc["batch", "metrics.g-means"])
+        labels = f"{mean.loc[rule, 'data_efficiency'].mean():.1f}"
         row = {"g-means over Batch, mean": f"{gap.mean():+.2f}", "worst": f"{gap.min():+.2f}, {gap.idxmin()}"}
-        found[title] = {**row, "labels, %": labels, "": "taken" if rule == AL else ""}
-    return pd.DataFrame.from_dict(found, orient="index").rename_axis("window, tolerance")
+        rows[title] = {**row, "labels, %": labels, "": "taken" if rule == AL else ""}
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("window, tolerance")
 
 
 # -- the benchmark ----------------------------------------------------------------------------------------
@@ -300,56 +299,58 @@ def area(labels: Any, accuracy: Any) -> float:
 def areas(results: Results) -> pd.DataFrame:
     """Return the benchmark's runs with ``aubc``, the published ``mean`` and ``sd``, and ``trial``, that of the same points."""
     points = results.course(["labels_used", "error"], "aubc").sort_values("labels_used").groupby("run")
-    found = {run: area(each["labels_used"].to_numpy(), 1.0 - each["error"].to_numpy() / 100.0) for run, each in points}
-    runs, key = own(results, "aubc"), ["set", "kind"]
+    by_run = {
+        run: area(trace["labels_used"].to_numpy(), 1.0 - trace["error"].to_numpy() / 100.0) for run, trace in points
+    }
+    runs, key = derived_runs(results, "aubc"), ["set", "kind"]
     kinds = np.where(runs["solver"].isin(list(PAIRS)), "uncertainty", "uniform")
     trials = "trial " + runs["dataset"].str.extract(r"seed=(\d+)")[0]
-    runs = runs.assign(aubc=runs["run"].map(found).astype(float), kind=kinds, quantity=trials)
+    runs = runs.assign(aubc=runs["run"].map(by_run).astype(float), kind=kinds, quantity=trials)
     printed = pd.read_csv(STUDY.folder / "published_aubc.csv", comment="#").rename(columns={"solver": "kind"})
-    means = printed.pivot_table(index=key, columns="quantity", values="value")[["mean", "sd"]].reset_index()
+    trial_means = printed.pivot_table(index=key, columns="quantity", values="value")[["mean", "sd"]].reset_index()
     same = printed[printed["set"].isin(("German", "Spambase"))].rename(columns={"value": "trial"})  # in their order
-    return runs.merge(means, on=key).merge(same[[*key, "quantity", "trial"]], on=[*key, "quantity"], how="left")
+    return runs.merge(trial_means, on=key).merge(same[[*key, "quantity", "trial"]], on=[*key, "quantity"], how="left")
 
 
 def aubc(results: Results) -> pd.DataFrame:
     """The area under the learning curve (AUBC), the published mean and deviation over trials, and CPU time in turns."""
-    runs, found = areas(results), {}
+    runs, rows = areas(results), {}
 
     def text(estimates: Sequence[Estimate]) -> str:
         return estimates[0].text().removeprefix(estimates[0].name).strip() if estimates else ""
 
-    for (name, solver), each in grouped(runs, ["set", "solver"], sort=False):
-        here, first = runs[runs["set"] == name], each.iloc[0]
-        found[name, NAMES[solver]] = {
-            "draws": len(each), "AUBC": f"{each['aubc'].mean():.4f}", "published": f"{first['mean']:.4f} ± {first['sd']:.4f}",
+    for (name, solver), group in grouped(runs, ["set", "solver"], sort=False):
+        here, first = runs[runs["set"] == name], group.iloc[0]
+        rows[name, NAMES[solver]] = {
+            "draws": len(group), "AUBC": f"{group['aubc'].mean():.4f}", "published": f"{first['mean']:.4f} ± {first['sd']:.4f}",
             "minus random's, same draws": text(differences(here, solver, PAIRS.get(solver, ""), "aubc", form="+.4f")),
-            "minus the published trial's": text(within([mean_of("", each["aubc"] - each["trial"], "+.5f")])),
-            "CPU s": each["cpu"].median(), "CPU, scikit-learn / this": text(ratios(here, PEER, solver, "cpu")),
+            "minus the published trial's": text(within([mean_of("", group["aubc"] - group["trial"], "+.5f")])),
+            "CPU s": group["cpu"].median(), "CPU, scikit-learn / this": text(ratios(here, PEER, solver, "cpu")),
         }  # fmt: skip
-    return pd.DataFrame(list(found.values()), pd.MultiIndex.from_tuples(list(found), names=["set", "strategy"]))
+    return pd.DataFrame(list(rows.values()), pd.MultiIndex.from_tuples(list(rows), names=["set", "strategy"]))
 
 
 def near(results: Results) -> list[tuple[str, str, Estimate]]:
     """Return set, strategy, and our AUBC minus the published mean, at most a standard deviation of the published trials."""
-    found = []
-    for (name, solver, sd), each in grouped(areas(results), ["set", "solver", "sd"], sort=False):
-        one = within([mean_of(f"{name}, {NAMES[solver]}", each["aubc"] - each["mean"], "+.4f")])[0]
-        found.append((name, NAMES[solver], one.at_least(-sd).at_most(sd)))
-    return found
+    estimates = []
+    for (name, solver, sd), group in grouped(areas(results), ["set", "solver", "sd"], sort=False):
+        estimate = within([mean_of(f"{name}, {NAMES[solver]}", group["aubc"] - group["mean"], "+.4f")])[0]
+        estimates.append((name, NAMES[solver], estimate.at_least(-sd).at_most(sd)))
+    return estimates
 
 
 def draw_aubc(results: Results) -> Any:
     """Draw our AUBC minus the published mean, where it is of ten draws and more: a row a set and strategy."""
-    found = [(title, one) for _, title, one in near(results) if one.runs > 9]
-    if not found:
+    estimates = [(title, estimate) for _, title, estimate in near(results) if estimate.runs > 9]
+    if not estimates:
         return None
-    figure, axes = plt.subplots(figsize=(8.0, 0.24 * len(found) + 1.0), layout="constrained")
-    for row, (title, one) in enumerate(found):
+    figure, axes = plt.subplots(figsize=(8.0, 0.24 * len(estimates) + 1.0), layout="constrained")
+    for row, (title, estimate) in enumerate(estimates):
         colour = _DOTS[title.split(", ")[0]]
-        axes.errorbar(one.value, row, xerr=one.high - one.value, fmt="o", markersize=4, color=colour)
+        axes.errorbar(estimate.value, row, xerr=estimate.high - estimate.value, fmt="o", markersize=4, color=colour)
     axes.axvline(0.0, color="#444444", linewidth=0.8)
-    axes.set_yticks(range(len(found)), [one.name for _, one in found], fontsize=8)
-    axes.set(xlabel="AUBC, ours minus the published mean, with an interval of 95 %", ylim=(len(found) - 0.5, -0.5))
+    axes.set_yticks(range(len(estimates)), [estimate.name for _, estimate in estimates], fontsize=8)
+    axes.set(xlabel="AUBC, ours minus the published mean, with an interval of 95 %", ylim=(len(estimates) - 0.5, -0.5))
     return figure
 
 
@@ -359,11 +360,11 @@ def draw_aubc(results: Results) -> Any:
 def claims(results: Results) -> dict[str, list[Estimate]]:
     """Return the estimates of each claim."""
     parts = ("table1", "figure2", "figure16", "figure7", "figure6")
-    runs, search, sixteen, roc, adult = (own(results, part) for part in parts)
+    runs, search, sixteen, roc, adult = (derived_runs(results, part) for part in parts)
     ours = breakeven(results.every)
     data = grouped(runs[runs["solver"] == "batch"], "set")["imbalance"].first()
     stopped = runs[runs["solver"] == AL].assign(
-        balance=lambda own: own["sv_ratio"] / own["set"].map(data).astype(float)
+        balance=lambda rows: rows["sv_ratio"] / rows["set"].map(data).astype(float)
     )
     gap, p = ours[AL] - ours[UNDER], p_value(ours[AL] - ours[UNDER])
     wins = share(f"the share of {len(ours)} sets is", int((ours[AL] >= ours.max(axis=1) - TIED).sum()), len(ours))
@@ -373,9 +374,9 @@ def claims(results: Results) -> dict[str, list[Estimate]]:
     waves = curves(results, "figure5", "g_means")
     waves = waves[waves["labels"] >= waves["set"].map(stops(results, "figure5"))]
     waves = waves.groupby(["set", "dataset", "seed", "solver"], as_index=False, sort=False).first()
-    found = areas(results)
-    sign = found.groupby(["set", "kind"])["mean"].first()
-    anew, some = (each.replace("=500", "") for each in list(SIXTEEN)[0::3])
+    benchmark = areas(results)
+    sign = benchmark.groupby(["set", "kind"])["mean"].first()
+    anew, some = (solver.replace("=500", "") for solver in list(SIXTEEN)[0::3])
 
     def points(frame: pd.DataFrame, first: str, second: str, metric: str) -> list[Estimate]:
         return differences(frame, first, second, f"metrics.{metric}", 100.0)
@@ -396,7 +397,7 @@ def claims(results: Results) -> dict[str, list[Estimate]]:
         "roc": within(points(roc, AL, RANDOM, "roc-auc"), least=-0.5, aspect="all labels")
         + within(points(roc, AL, FEWER, "roc-auc"), least=0.0, aspect="as many random ones"),
         "aubc": [one.at_least(0.0) if sign[one.name, "uncertainty"] > sign[one.name, "uniform"] else one.at_most(0.0)
-                 for one in differences(found, SEARCH, RANDOM, "aubc", form="+.4f")],
+                 for one in differences(benchmark, SEARCH, RANDOM, "aubc", form="+.4f")],
         "again": [one for name, _, one in near(results) if name != "Ringnorm"],
         "retrained": within(ratios(sixteen[sixteen["set"] == "reuters"], anew, some, "cpu"), least=95.0, aspect="CPU time")
         + within(differences(sixteen, some, anew, "error"), most=0.5, aspect="error, points"),
@@ -404,15 +405,15 @@ def claims(results: Results) -> dict[str, list[Estimate]]:
 
 
 def numbers(results: Results) -> dict[str, Any]:
-    """Return what the prose says in numbers: average ranks in PRBEP, ours (the paper's), and what is not there."""
+    """Return the numbers in the prose of the page: average ranks in PRBEP, ours (the paper's), and the missing sets."""
     ours, theirs = breakeven(results.every), results.published[results.published["quantity"] == "rank"]
     rank = ours.rank(axis=1, ascending=False, method="min").mean().sort_values()
     same = theirs[theirs["set"].isin(ours.index)]
     printed = same.groupby(named(same["solver"]))["value"].mean().reindex(rank.index)
-    slower = ratios(own(results, "table1"), AL, "smote", "cpu")
-    counts = grouped(own(results), ["figure", "set", "solver"]).size().groupby("figure").agg(["min", "max"])
+    slower = ratios(derived_runs(results, "table1"), AL, "smote", "cpu")
+    counts = grouped(derived_runs(results), ["figure", "set", "solver"]).size().groupby("figure").agg(["min", "max"])
     return {
-        "ranks": ", ".join(f"{NAMES[each]} {value:.2f} ({printed[each]:.2f})" for each, value in rank.items()), "sets": len(ours),
+        "ranks": ", ".join(f"{NAMES[key]} {value:.2f} ({printed[key]:.2f})" for key, value in rank.items()), "sets": len(ours),
         "place": list(rank.index).index(AL) + 1, "absent": ", ".join(sorted(set(theirs["set"]) - {*SETS, "average"})),
         "p": ", ".join(f"{NAMES[solver]} {p_value(ours[AL] - ours[solver]):.3f}" for solver in FIVE[:4]),
         "slower": f"{sum(one.low > 1.0 for one in slower)} of {len(slower)}",

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from harness import Status
-from reports.kit.page import beside
+from reports.kit.page import with_published
 from reports.kit.pictures import legend, plt
 from reports.kit.results import QUANTITIES, Results
 from reports.kit.rows import grouped
@@ -17,25 +17,23 @@ from reports.kit.study import Block, Study
 
 LIBSVM = "libsvm"
 SOLVERS = {
-    "lasvm": ("LASVM, one epoch", "#0072B2"),
-    "lasvm[epochs=2]": ("LASVM, two epochs", "#56B4E9"),
-    "fw": ("Frank-Wolfe", "#D55E00"),
-    LIBSVM: ("LIBSVM, its end", "#444444"),
-}
+    "lasvm": ("LASVM, one epoch", "#0072B2"), "lasvm[epochs=2]": ("LASVM, two epochs", "#56B4E9"),
+    "fw": ("Frank-Wolfe", "#D55E00"), LIBSVM: ("LIBSVM, its end", "#444444"),
+}  # fmt: skip
 SETS = ("waveform", "banana", "reuters", "usps", "adult")
 TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 
 
 def plan(quick: bool) -> list[Block]:
     """Return all solvers on each set, once; Frank-Wolfe keeps the rows of its whole core set."""
-    found = [SETTINGS[name] for name in SETS]
-    chosen = [each.small() for each in found if each.quick] if quick else found
+    settings = [SETTINGS[name] for name in SETS]
+    chosen = [setting.small() for setting in settings if setting.quick] if quick else settings
     csvc = [name for name in SOLVERS if name != "fw"]
     how = {"traced": True, "time_limit": 600.0}
     blocks = []
-    for each in chosen:
-        blocks += each.blocks("anytime", csvc, 1, formulation="c-svc", **how)
-        large = replace(each, cache_mb=1000.0 if quick else 6000.0)
+    for setting in chosen:
+        blocks += setting.blocks("anytime", csvc, 1, formulation="c-svc", **how)
+        large = replace(setting, cache_mb=1000.0 if quick else 6000.0)
         blocks += large.blocks("anytime", ["fw"], 1, formulation="l2-svc", **how)
     return blocks
 
@@ -45,7 +43,7 @@ def ends(results: Results) -> pd.DataFrame:
     names = ("error", "gap", "seconds", "support_vectors", "kernel_values_M")
     columns = {name: QUANTITIES[name] for name in names}
     columns["gap"] = columns["gap"]._replace(title="certified gap")
-    return beside(results.runs("anytime"), results.published, ["set", "solver"], columns)
+    return with_published(results.runs("anytime"), results.published, ["set", "solver"], columns)
 
 
 def anytime(results: Results) -> Any:
@@ -60,12 +58,12 @@ def anytime(results: Results) -> Any:
     for (above, below), name in zip(panels.T, names, strict=True):
         for axes, quantity in ((above, "relative_gap"), (below, "error")):
             for solver, (label, colour) in SOLVERS.items():
-                own = points[(points["set"] == name) & (points["solver"] == solver)].dropna(subset=[quantity])
-                own = own[own["seconds"] > 0.0]
-                if own.empty:
+                trace = points[(points["set"] == name) & (points["solver"] == solver)].dropna(subset=[quantity])
+                trace = trace[trace["seconds"] > 0.0]
+                if trace.empty:
                     continue
-                x, y = own["seconds"].to_numpy(), own[quantity].to_numpy()
-                if solver == LIBSVM:  # a black box is seen at its end alone
+                x, y = trace["seconds"].to_numpy(), trace[quantity].to_numpy()
+                if solver == LIBSVM:  # a black box has no trace, only its end
                     axes.axvline(x[-1], color=colour, linestyle="--", linewidth=1.0)
                     handles[label] = axes.axhline(y[-1], color=colour, linestyle="--", linewidth=1.0)
                 else:
@@ -86,9 +84,6 @@ def anytime(results: Results) -> Any:
 
 
 STUDY = Study(
-    name="first-comparison",
-    title="LASVM, Frank-Wolfe and LIBSVM on data of Bordes, Ertekin, Weston, Bottou (2005)",
-    plan=plan,
-    tables={"ends": ends},
-    pictures={"anytime": anytime},
-)
+    name="first-comparison", title="LASVM, Frank-Wolfe and LIBSVM on data of Bordes, Ertekin, Weston, Bottou (2005)", plan=plan,
+    tables={"ends": ends}, pictures={"anytime": anytime},
+)  # fmt: skip

@@ -2,7 +2,7 @@
 
 ``ladder``       a solver from scratch to one accuracy after another, each with what it took
 ``core-sets``    the same, with the optimal margin of each core set alone
-``decrease``     fw, and how much each of its iterations gains beside what Lemma 3.1 promises
+``decrease``     fw, and the gain of each iteration relative to what Lemma 3.1 promises
 ``smo-uncapped``  smo on problems of hulls
 ``linear-svc``   scikit-learn's LinearSVC with the squared hinge
 ``mushrooms-like``  one-hot attributes of mushrooms that a line divides, made up
@@ -79,7 +79,7 @@ class Ladder(Solver):
                     costs = {"evaluations": kernel.counter.evaluations - before, "cpu": seconds}
                     core = int(np.count_nonzero(last.dual_coef))
                     level = {"epsilon": epsilon, "iterations": last.step, "core_set": core, **costs}
-                    level |= self.beside(problem, last.dual_coef)
+                    level |= self.extra_info(problem, last.dual_coef)
                     info["levels"] = [*info["levels"], level]
                 elif last.info.get("status"):
                     info["ended"] = str(last.info["status"])
@@ -92,8 +92,8 @@ class Ladder(Solver):
             if not done:
                 return
 
-    def beside(self, problem: Problem, dual_coef: Any) -> dict[str, Any]:
-        """Return what a level says beside its costs."""
+    def extra_info(self, problem: Problem, dual_coef: Any) -> dict[str, Any]:
+        """Return further entries of a level."""
         return {}
 
 
@@ -103,7 +103,7 @@ class CoreSets(Ladder):
 
     X is an epsilon-core set where (1 - epsilon) margin(X) <= margin(all) (Kumar & Yildirim, section 1 and Theorem 3.3).
 
-    info : beside that of the ladder ``margin`` of all points, [lower, upper], and in each level ``margin_low`` and
+    info : in addition to that of the ladder ``margin`` of all points, [lower, upper], and in each level ``margin_low`` and
         ``margin_high`` of its core set: the bounds that a model of gap 1e-9 certifies
     """
 
@@ -112,10 +112,10 @@ class CoreSets(Ladder):
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield as the ladder does."""
         whole = optimal_margin(problem)
-        for found in super().iterates(problem, rng):
-            yield replace(found, info={**found.info, "margin": whole})
+        for iterate in super().iterates(problem, rng):
+            yield replace(iterate, info={**iterate.info, "margin": whole})
 
-    def beside(self, problem: Problem, dual_coef: Any) -> dict[str, Any]:
+    def extra_info(self, problem: Problem, dual_coef: Any) -> dict[str, Any]:
         """Return the margin of the core set."""
         low, high = optimal_margin(problem.restrict(np.flatnonzero(dual_coef)))
         return {"margin_low": low, "margin_high": high}
@@ -123,20 +123,20 @@ class CoreSets(Ladder):
 
 def optimal_margin(problem: Problem) -> list[float]:
     """Return bounds of the optimal margin, [lower, upper], no more than 1e-9 of it apart or as near as a model comes."""
-    stated = uncounted(problem)
+    free = uncounted(problem)
     exact = get_solver("fw-fully-corrective").with_target_gap(1e-9)
-    *_, last = exact.iterates(stated.counted(), np.random.default_rng(0))
-    found = stated.certify(last.dual_coef, last.intercept)
-    return [float(found.margin_lower), float(found.margin_upper)]
+    *_, last = exact.iterates(free.counted(), np.random.default_rng(0))
+    certificate = free.certify(last.dual_coef, last.intercept)
+    return [float(certificate.margin_lower), float(certificate.margin_upper)]
 
 
 @dataclass(frozen=True)
 class Decrease(Solver):
-    """``fw``, an iteration a time, and what each gains of Psi = 1/2 |w|^2 beside (21), Lemma 3.1 of Kumar & Yildirim.
+    """``fw``, an iteration a time, and the gain of each in Psi = 1/2 |w|^2 over that of (21), Lemma 3.1 of Kumar & Yildirim.
 
     Psi of the last iterate stands for the optimum: what is promised is then no less than with Psi* itself.
 
-    info : ``epsilon`` asked for, ``steps`` (add- and decrease-iterations), ``drops``, ``least`` and ``median`` of gain over
+    info : the target ``epsilon``, ``steps`` (add- and decrease-iterations), ``drops``, ``least`` and ``median`` of gain over
         promise among the steps, ``worst_drop``, the largest Psi after a drop-iteration over that before, ``delta``, (19)
     """
 
@@ -154,12 +154,12 @@ class Decrease(Solver):
         delta = delta_of(uncounted(problem).kernel, problem.targets > 0)
         course: list[tuple[float, float, str]] = []
         last = None
-        for found in get_solver("fw", epsilon=self.epsilon, stride=1).iterates(problem, rng):
-            if last is None or found.step > last.step:
-                course.append((0.5 * found.info["norm"] ** 2, found.info["epsilon"], found.info["kind"]))
-            last = found
-            if not found.done:
-                yield found
+        for iterate in get_solver("fw", epsilon=self.epsilon, stride=1).iterates(problem, rng):
+            if last is None or iterate.step > last.step:
+                course.append((0.5 * iterate.info["norm"] ** 2, iterate.info["epsilon"], iterate.info["kind"]))
+            last = iterate
+            if not iterate.done:
+                yield iterate
         assert last is not None
         optimum = course[-1][0]
         pairs = list(itertools.pairwise(course))
@@ -199,11 +199,12 @@ class UncappedSMO(Solver):
         """Yield the iterates of smo that have a coefficient in each class."""
         positive = problem.targets > 0
         uncapped = CSVC.build(problem.kernel, problem.targets, {"C": _UNCAPPED})
-        for found in get_solver("smo", tau=self.tau).iterates(uncapped, rng):
-            weights = np.abs(found.dual_coef)
+        for iterate in get_solver("smo", tau=self.tau).iterates(uncapped, rng):
+            weights = np.abs(iterate.dual_coef)
             sums = np.where(positive, weights[positive].sum(), weights[~positive].sum())
             if (sums > 0.0).all():
-                yield replace(found, dual_coef=found.dual_coef / sums, intercept=found.intercept / float(sums.mean()))
+                intercept = iterate.intercept / float(sums.mean())
+                yield replace(iterate, dual_coef=iterate.dual_coef / sums, intercept=intercept)
 
 
 @dataclass(frozen=True)
@@ -263,7 +264,7 @@ class MushroomsLike(DataSource):
             values = x[:, : len(rule)] @ rule
             far = np.abs(values - np.median(values)) > 0.25
             points += list(zip(x[far], np.where(values[far] > np.median(values), 1.0, -1.0), strict=True))
-        x, y = np.array([each for each, _ in points]), np.array([label for _, label in points])
+        x, y = np.array([point for point, _ in points]), np.array([label for _, label in points])
         parts = (x[: self.n], y[: self.n], x[self.n : 2 * self.n], y[self.n : 2 * self.n])
         return dataset(self, *parts, defaults={"kernel": "linear", "C": 1.0})
 

@@ -38,7 +38,7 @@ class Hulls:
     """A pair of hulls.
 
     least, per_decade, seconds : of the ladder of accuracies: the smallest, how many, CPU time for all; 0: there is none
-    rates, peers, margins : part of the table of rates; beside peers; part of the lemma and of the margins of core sets
+    rates, peers, margins : whether in the table of rates; seeds of the runs against peers; whether in the lemma and the margins
     """
 
     selection: str
@@ -55,9 +55,9 @@ class Hulls:
     cache_mb: float = 256.0
 
     def options(self) -> dict[str, Any]:
-        """Return what `harness.compare` takes of it."""
-        found = {name: getattr(self, name) for name in ("formulation", "kernel", "C", "gamma", "cache_mb")}
-        return {"datasets": [self.selection], **{name: value for name, value in found.items() if value is not None}}
+        """Return the arguments of `harness.compare` that the hulls fix."""
+        values = {name: getattr(self, name) for name in ("formulation", "kernel", "C", "gamma", "cache_mb")}
+        return {"datasets": [self.selection], **{name: value for name, value in values.items() if value is not None}}
 
     def ladder(self, solver: str) -> str:
         """Return the selection that brings ``solver`` to one accuracy after another."""
@@ -88,31 +88,31 @@ LARGE = (10_000, 100_000, 500_000)
 
 def plan(quick: bool) -> list[Block]:
     """Return the ladders, Lemma 3.1, the margins of core sets, the peers, and checkerboards of many points."""
-    found: list[Block] = []
+    blocks: list[Block] = []
     for name, hulls in (QUICK if quick else PROBLEMS).items():
-        own = {"set": name, "time_limit": 200.0, **hulls.options()}
+        base = {"set": name, "time_limit": 200.0, **hulls.options()}
         if hulls.seconds:
             solvers = (SOLVERS[0], SOLVERS[1], SOLVERS[5]) if quick else SOLVERS
-            found.append({**own, "figure": "ladder", "plugins": [hulls.ladder(solver) for solver in solvers]})
+            blocks.append({**base, "figure": "ladder", "plugins": [hulls.ladder(solver) for solver in solvers]})
         if hulls.margins and not quick:
             how = f"least=0.0001,per_decade=2,seconds={hulls.seconds:g}"
             sets = [f"core-sets[oracle={solver},{how}]" for solver in CORE_SETS]
-            found.append({**own, "figure": "margins", "plugins": sets})
+            blocks.append({**base, "figure": "margins", "plugins": sets})
         if hulls.margins:
-            found.append({**own, "figure": "lemma", "plugins": [LEMMA]})
-        beside = (
+            blocks.append({**base, "figure": "lemma", "plugins": [LEMMA]})
+        limits = (
             {(NEWTON, *LINEAR_PEERS): 200.0, SOLVERS: 20.0}
             if hulls.kernel == "linear"
             else {(*SOLVERS, SMO, BLOCK): 60.0}
         )
-        for solvers, limit in beside.items() if hulls.peers and not quick else ():
-            own |= {"time_limit": limit, "target_gap": GAP, "seeds": list(range(hulls.peers))}
-            found.append({**own, "figure": "peers", "plugins": list(solvers)})
+        for solvers, limit in limits.items() if hulls.peers and not quick else ():
+            base |= {"time_limit": limit, "target_gap": GAP, "seeds": list(range(hulls.peers))}
+            blocks.append({**base, "figure": "peers", "plugins": list(solvers)})
     for n in () if quick else LARGE:
-        own = {"figure": "large", "set": f"checkerboard, {n:,}", "datasets": [f"checkerboard[n={n},n_test=1000]"]}
+        base = {"figure": "large", "set": f"checkerboard, {n:,}", "datasets": [f"checkerboard[n={n},n_test=1000]"]}
         how = {"target_gap": 2e-3, "time_limit": 120.0, "formulation": "l2-svc"}
-        found.append({**own, **how, "plugins": ["fw", "fw-fully-corrective", NEWTON]})
-    return found
+        blocks.append({**base, **how, "plugins": ["fw", "fw-fully-corrective", NEWTON]})
+    return blocks
 
 
 LEVEL = ("epsilon", "iterations", "core_set", "evaluations", "cpu", "margin_low", "margin_high")
@@ -120,11 +120,11 @@ LEVEL = ("epsilon", "iterations", "core_set", "evaluations", "cpu", "margin_low"
 
 def levels(results: Results, figure: str = "ladder") -> pd.DataFrame:
     """Return the accuracies that each solver reached and what each took, the largest epsilon first; ``solver``: the oracle."""
-    found = results.course([f"info.levels.{name}" for name in LEVEL], figure)
-    found = found.rename(columns={f"info.levels.{name}": name for name in LEVEL}).dropna(subset=["epsilon"])
-    found["solver"] = found["solver"].str.extract(r"oracle=([a-z-]+)")[0]
-    grouped(found.drop_duplicates("run"), ["set", "solver"], over=())
-    return found.assign(n=found["run"].map(results.every.set_index("run")["n_train"]))
+    entries = results.course([f"info.levels.{name}" for name in LEVEL], figure)
+    entries = entries.rename(columns={f"info.levels.{name}": name for name in LEVEL}).dropna(subset=["epsilon"])
+    entries["solver"] = entries["solver"].str.extract(r"oracle=([a-z-]+)")[0]
+    grouped(entries.drop_duplicates("run"), ["set", "solver"], over=())
+    return entries.assign(n=entries["run"].map(results.every.set_index("run")["n_train"]))
 
 
 def geometry(results: Results) -> pd.DataFrame:
@@ -133,99 +133,99 @@ def geometry(results: Results) -> pd.DataFrame:
     runs = runs[(runs.get("info.delta", 0.0) > 0.0) & (runs["primal"] > 0.0)].dropna(subset=["relative_gap"])
     best = runs.loc[grouped(runs, "set", ["solver"], sort=False)["relative_gap"].idxmin()].set_index("set")
     zeta = best["info.delta"] / best["primal"]
-    found = {"formulation": best["formulation"], "n": best["n_train"], "d": best["n_features"], "delta": best["info.delta"],
+    columns = {"formulation": best["formulation"], "n": best["n_train"], "d": best["n_features"], "delta": best["info.delta"],
              "psi": best["primal"], "zeta": zeta, "sigma, least": (np.sqrt(best["info.delta"] / best["dual"]) - 1.0) ** 2,
              "sigma, most": zeta - 1.0,
              "margin": np.sqrt(2.0 * best["primal"])}  # fmt: skip
-    return pd.DataFrame(found)
+    return pd.DataFrame(columns)
 
 
 def rates(results: Results) -> pd.DataFrame:
     """Iterations to each epsilon, and times as many for the last factor of ten: near 1 is a linear rate, 10 is one of 1 / epsilon"""
-    found = levels(results)
+    reached = levels(results)
     rated = [name for name, hulls in PROBLEMS.items() if hulls.rates]
-    decades = found[found["set"].isin(rated) & np.isclose(np.log10(found["epsilon"]) % 2.0, 0.0, atol=1e-6)]
+    decades = reached[reached["set"].isin(rated) & np.isclose(np.log10(reached["epsilon"]) % 2.0, 0.0, atol=1e-6)]
     wide = pivoted(decades, ["set", "solver"], "epsilon", "iterations", sort=False)
     wide = wide[sorted(wide.columns, reverse=True)].rename(columns=lambda epsilon: f"{epsilon:.0e}")
-    return wide.assign(**{"least reached": found.groupby(["set", "solver"])["epsilon"].min().map("{:.0e}".format),
+    return wide.assign(**{"least reached": reached.groupby(["set", "solver"])["epsilon"].min().map("{:.0e}".format),
                           "last factor of ten": last_factors(results)})  # fmt: skip
 
 
 def last_factors(results: Results) -> pd.Series:
     """Return, by set and solver, the iterations to the smallest epsilon reached over those to ten times that."""
     rows = {}
-    for key, own in levels(results).groupby(["set", "solver"], sort=False):
-        last = own.loc[own["epsilon"].idxmin()]
-        before = own[np.isclose(own["epsilon"], 10.0 * last["epsilon"], rtol=1e-6, atol=0.0)]
+    for key, group in levels(results).groupby(["set", "solver"], sort=False):
+        last = group.loc[group["epsilon"].idxmin()]
+        before = group[np.isclose(group["epsilon"], 10.0 * last["epsilon"], rtol=1e-6, atol=0.0)]
         if len(before):
             rows[key] = last["iterations"] / before["iterations"].iloc[0]
     return pd.Series(rows, dtype=float).rename_axis(["set", "solver"]) if rows else pd.Series(dtype=float)
 
 
-def linear_fits(found: pd.DataFrame) -> pd.Series:
+def linear_fits(reached: pd.DataFrame) -> pd.Series:
     """Return, by set and solver, how far iterations are from a + b log(1 / epsilon) over how far from a + b log^2(1 / epsilon).
 
     From epsilon = 0.01 on; with fewer than four levels there is none.
     """
     rows = {}
-    for key, own in found[found["epsilon"] <= 0.01 * (1 + 1e-6)].groupby(["set", "solver"], sort=False):
-        levels_, iterations_ = -np.log(own["epsilon"].to_numpy()), own["iterations"].to_numpy(float)
-        if len(own) > 3:
+    for key, group in reached[reached["epsilon"] <= 0.01 * (1 + 1e-6)].groupby(["set", "solver"], sort=False):
+        levels_, iterations_ = -np.log(group["epsilon"].to_numpy()), group["iterations"].to_numpy(float)
+        if len(group) > 3:
             line, parabola = (np.polyfit(x, iterations_, 1, full=True)[1][0] for x in (levels_, levels_**2))
             rows[key] = math.sqrt(line / parabola)
     return pd.Series(rows, dtype=float)
 
 
-def _at(found: pd.DataFrame, epsilon: float) -> pd.DataFrame:
-    return found[np.isclose(found["epsilon"], epsilon, rtol=1e-6, atol=0.0)]
+def _at(reached: pd.DataFrame, epsilon: float) -> pd.DataFrame:
+    return reached[np.isclose(reached["epsilon"], epsilon, rtol=1e-6, atol=0.0)]
 
 
 def moderate(results: Results) -> pd.DataFrame:
     """What epsilon = 1e-3 takes: iterations, rows of the kernel matrix, core set, CPU seconds; empty: not within the time"""
-    found = _at(levels(results), 1e-3)
-    found = found.assign(rows=found["evaluations"] / found["n"])
-    wide = pivoted(found, ["set"], "solver", ["iterations", "rows", "core_set", "cpu"], sort=False)
-    order = [solver for solver in SOLVERS if solver in set(found["solver"])]
+    reached = _at(levels(results), 1e-3)
+    reached = reached.assign(rows=reached["evaluations"] / reached["n"])
+    wide = pivoted(reached, ["set"], "solver", ["iterations", "rows", "core_set", "cpu"], sort=False)
+    order = [solver for solver in SOLVERS if solver in set(reached["solver"])]
     return wide.stack(0).rename_axis(["set", "what"]).reindex(columns=order)
 
 
 def bounds(results: Results) -> pd.DataFrame:
     """Iterations and core set of fw beside Theorem 3.1 (29) and Theorem 3.3, and the lower bound of the worst case"""
-    found = levels(results)
-    found = found[(found["solver"] == "fw") & found["epsilon"].isin([0.1, 0.01, 0.001])]
-    found = found.merge(geometry(results)[["delta", "psi", "sigma, least"]], on="set")
-    arguments = found[["delta", "psi", "epsilon"]].to_numpy()
+    reached = levels(results)
+    reached = reached[(reached["solver"] == "fw") & reached["epsilon"].isin([0.1, 0.01, 0.001])]
+    reached = reached.merge(geometry(results)[["delta", "psi", "sigma, least"]], on="set")
+    arguments = reached[["delta", "psi", "epsilon"]].to_numpy()
     worst = "sigma / (2 epsilon) + 2"
-    found[worst] = found["sigma, least"] / (2.0 * found["epsilon"]) + 2.0
-    found["Theorem 3.1"] = [iteration_bound(*row) for row in arguments]
-    found["Theorem 3.3"] = [core_set_bound(*row) for row in arguments]
-    return found[["set", "n", "epsilon", "iterations", "Theorem 3.1", "core_set", worst, "Theorem 3.3"]]
+    reached[worst] = reached["sigma, least"] / (2.0 * reached["epsilon"]) + 2.0
+    reached["Theorem 3.1"] = [iteration_bound(*row) for row in arguments]
+    reached["Theorem 3.3"] = [core_set_bound(*row) for row in arguments]
+    return reached[["set", "n", "epsilon", "iterations", "Theorem 3.1", "core_set", worst, "Theorem 3.3"]]
 
 
-def lost(results: Results) -> pd.DataFrame:
+def margin_losses(results: Results) -> pd.DataFrame:
     """Return of each core set its size and what it loses at most: 1 - margin(all) / margin(core set)."""
-    found = levels(results, "margins").dropna(subset=["margin_low"])
+    core_sets = levels(results, "margins").dropna(subset=["margin_low"])
     low = results.course(["info.margin"], "margins", point=0).set_index("run")["info.margin"]
-    return found.assign(most=(1.0 - found["run"].map(low) / found["margin_high"]).clip(lower=0.0))
+    return core_sets.assign(most=(1.0 - core_sets["run"].map(low) / core_sets["margin_high"]).clip(lower=0.0))
 
 
 def margins(results: Results) -> pd.DataFrame:
     """What core sets lose of the margin at most (Theorem 3.3 promises epsilon), with their sizes in parentheses"""
-    found = lost(results)
-    found = found[np.isclose(np.log10(found["epsilon"]) % 1.0, 0.0, atol=1e-6)]
-    if found.empty:
-        return found
-    found["text"] = found["most"].map("{:.1e}".format) + " (" + found["core_set"].map("{:,.0f}".format) + ")"
-    return pivoted(found, ["set", "epsilon"], "solver", "text", aggfunc="first", sort=False).fillna("")
+    losses = margin_losses(results)
+    losses = losses[np.isclose(np.log10(losses["epsilon"]) % 1.0, 0.0, atol=1e-6)]
+    if losses.empty:
+        return losses
+    losses["text"] = losses["most"].map("{:.1e}".format) + " (" + losses["core_set"].map("{:,.0f}".format) + ")"
+    return pivoted(losses, ["set", "epsilon"], "solver", "text", aggfunc="first", sort=False).fillna("")
 
 
 def simplices(results: Results) -> pd.DataFrame:
     """Two regular simplices, whose least core set is known, and the core sets of the solvers"""
-    found = levels(results)
-    found = found[found["set"] == "simplices"]
-    wide = pivoted(found, ["epsilon"], "solver", "core_set").sort_index(ascending=False)
+    reached = levels(results)
+    reached = reached[reached["set"] == "simplices"]
+    wide = pivoted(reached, ["epsilon"], "solver", "core_set").sort_index(ascending=False)
     if len(wide):
-        corners = int(found["n"].max()) // 2
+        corners = int(reached["n"].max()) // 2
         wide.insert(0, "least", [least_core_set(corners, 0.5, epsilon) for epsilon in wide.index])
         wide.index = wide.index.map("{:.1e}".format).rename("epsilon")
     return wide
@@ -236,8 +236,8 @@ def lemma(results: Results) -> pd.DataFrame:
     runs = results.runs("lemma")
     names = {"info.steps": "iterations", "info.drops": "drops", "info.least": "gain / promise, least", "info.median": "median",
              "info.worst_drop": "drop, at most"}  # fmt: skip
-    found = grouped(runs, "set", over=(), sort=False)[[name for name in names if name in runs]]
-    return found.first().rename(columns=names)
+    groups = grouped(runs, "set", over=(), sort=False)[[name for name in names if name in runs]]
+    return groups.first().rename(columns=names)
 
 
 def gap_runs(results: Results) -> pd.DataFrame:
@@ -257,8 +257,8 @@ def peers(results: Results) -> pd.DataFrame:
     core = runs[runs["solver"].isin(["fw-fully-corrective", NEWTON])].groupby("set")
     share = (core["support_vectors"].min() / core["n_train"].first()).rename("core set / n")
     order = [name for name in (*SOLVERS, NEWTON, SMO, BLOCK, "LinearSVC") if name in cpu]
-    found = pd.concat([share.map("{:.0%}".format), cpu[order]], axis="columns")
-    return found.reindex([name for name in PROBLEMS if name in cpu.index]).rename_axis("set")
+    table = pd.concat([share.map("{:.0%}".format), cpu[order]], axis="columns")
+    return table.reindex([name for name in PROBLEMS if name in cpu.index]).rename_axis("set")
 
 
 def large(results: Results) -> pd.DataFrame:
@@ -272,31 +272,31 @@ def large(results: Results) -> pd.DataFrame:
 
 def over_epsilon(results: Results, quantity: str, title: str) -> Any:
     """Draw a quantity over 1 / epsilon."""
-    found = levels(results)
-    found = found.assign(inverse=1.0 / found["epsilon"])
-    found = found[found.groupby(["set", "solver"])["inverse"].transform("nunique") > 2]
+    reached = levels(results)
+    reached = reached.assign(inverse=1.0 / reached["epsilon"])
+    reached = reached[reached.groupby(["set", "solver"])["inverse"].transform("nunique") > 2]
     how = {"style": ".-", "xscale": "log", "yscale": "log", "xlabel": "1 / epsilon", "ylabel": title}
-    return lines(found, "inverse", quantity, colours=COLOUR, **how)
+    return lines(reached, "inverse", quantity, colours=COLOUR, **how)
 
 
 def claims(results: Results) -> dict[str, list[Estimate]]:
     """Return the estimates of each claim: rates, core sets, bounds, and competitiveness."""
     factors = last_factors(results)
-    found, out = levels(results), lost(results)
+    reached, losses = levels(results), margin_losses(results)
     rated = {name for name, hulls in PROBLEMS.items() if hulls.rates}
-    fits = linear_fits(found)
+    fits = linear_fits(reached)
 
     def of(values: pd.Series, solvers: Sequence[str], **criterion: Any) -> list[Estimate]:
         chosen = [exact(f"{name}, {solver}" if len(solvers) > 1 else str(name), value)
                   for (name, solver), value in values.items() if name in rated and solver in solvers]  # fmt: skip
         return within(chosen, **criterion)
 
-    core = _at(found, 1e-3).query("solver == 'fw' and set != 'simplices'").set_index("set")
-    worst = out.assign(over=out["most"] / out["epsilon"]).groupby("set", sort=False)["over"].max()
+    core = _at(reached, 1e-3).query("solver == 'fw' and set != 'simplices'").set_index("set")
+    worst = losses.assign(over=losses["most"] / losses["epsilon"]).groupby("set", sort=False)["over"].max()
     of_bound = [exact(f"{row['set']}, {row['epsilon']:.0e}", row["iterations"] / row["Theorem 3.1"], ".1e")
                 for _, row in bounds(results).iterrows()]  # fmt: skip
 
-    def each(values: pd.Series, most: float) -> list[Estimate]:
+    def at_most(values: pd.Series, most: float) -> list[Estimate]:
         return within((exact(str(name), value) for name, value in values.items()), most=most)
 
     return {
@@ -306,8 +306,8 @@ def claims(results: Results) -> dict[str, list[Estimate]]:
         "others": of(factors, LINEAR_RATE[1:], most=LINEAR, aspect="last factor of ten")
         + of(fits, LINEAR_RATE[1:], most=1.0, aspect="residuals"),
         "iterations": within(of_bound, most=1.0),
-        "margin": each(worst, 1.0),
-        "sparse": each(core["core_set"] / core["n"], SPARSE),
+        "margin": at_most(worst, 1.0),
+        "sparse": at_most(core["core_set"] / core["n"], SPARSE),
         "competitive": _fastest(results, BLOCK, sparse=True),
         "linear": _fastest(results, "LinearSVC"),
     }
@@ -316,21 +316,21 @@ def claims(results: Results) -> dict[str, list[Estimate]]:
 def _fastest(results: Results, peer: str, *, sparse: bool = False) -> list[Estimate]:
     """Return, for each set with small core sets or of linear problems, the ratio of the fastest solver of a paper to a peer."""
     runs = gap_runs(results)
-    found: list[Estimate | None] = []
-    for name, own in runs.groupby("set", sort=False):
-        core = own[own["solver"] == "fw-fully-corrective"]
+    estimates: list[Estimate | None] = []
+    for name, group in runs.groupby("set", sort=False):
+        core = group[group["solver"] == "fw-fully-corrective"]
         small = len(core) > 0 and (core["support_vectors"] / core["n_train"]).min() <= SPARSE
-        if (sparse and not small) or peer not in set(own["solver"]):
+        if (sparse and not small) or peer not in set(group["solver"]):
             continue
-        theirs = own[own["solver"] == peer].groupby(["session", "seed"])["cpu"].min()
-        ours = own[own["solver"].isin(SOLVERS)]
+        theirs = group[group["solver"] == peer].groupby(["session", "seed"])["cpu"].min()
+        ours = group[group["solver"].isin(SOLVERS)]
         if ours.empty:
-            found.append(exact(f"{name}, no solver of a paper reaches the gap", np.inf))
+            estimates.append(exact(f"{name}, no solver of a paper reaches the gap", np.inf))
             continue
         best = ours.groupby("solver")["cpu"].median().idxmin()
         pair = (ours[ours["solver"] == best].groupby(["session", "seed"])["cpu"].min() / theirs).dropna()
-        found.append(geometric(f"{name}, {best}", pair, timed=True))
-    return within(found, most=1.0)
+        estimates.append(geometric(f"{name}, {best}", pair, timed=True))
+    return within(estimates, most=1.0)
 
 
 def numbers(results: Results) -> Mapping[str, Any]:
@@ -354,7 +354,5 @@ STUDY = Study(
         "iterations": partial(over_epsilon, quantity="iterations", title="iterations"),
         "core_set": partial(over_epsilon, quantity="core_set", title="points in the core set"),
     },
-    estimates=claims,
-    numbers=numbers,
-    plugins=("plugin.py",),
+    estimates=claims, numbers=numbers, plugins=("plugin.py",),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""``harness reproduce``: lists the studies, measures the parts that are asked for, and writes the page of the results."""
+"""``harness reproduce``: list the studies, measure the chosen parts, and write the page of the results."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def reproduce(given: Mapping[str, Any]) -> int:
     if not (given["plan"] or given["page"]):
         if given["part"] or given["sets"]:
             raise UsageError("--part and --sets choose what is measured; give --quick or --full with them.")
-        click.echo(listed(studies or [study_named(name) for name in study_names()], parts=bool(studies)))
+        click.echo(format_studies(studies or [study_named(name) for name in study_names()], parts=bool(studies)))
         return 0
     if not studies:
         raise UsageError(f"name a study, or all: {', '.join(study_names())}.")
-    asked = [(study, *_checked(study, given, several=len(studies) > 1)) for study in studies]
+    jobs = [(study, *_validate(study, given, several=len(studies) > 1)) for study in studies]
     worst = 0
-    for study, parts, out in asked:
-        code = 0 if given["page"] else _measured(study, parts, out, given)
+    for study, parts, out in jobs:
+        code = 0 if given["page"] else _measure(study, parts, out, given)
         if code == INTERRUPTED:
             return code
         worst = max(worst, code)
@@ -49,28 +49,28 @@ def reproduce(given: Mapping[str, Any]) -> int:
     return worst
 
 
-def listed(studies: list[Study], *, parts: bool) -> str:
+def format_studies(studies: list[Study], *, parts: bool) -> str:
     """Return the studies, or their parts, with the runs that their tables hold and the CPU time these took."""
-    found = []
+    rows = []
     for study in studies:
         every = study.results().every
         for part in study.parts(quick=False) if parts else [""]:
-            own = every[every["figure"] == part] if part else every
-            cpu = own.get("cpu", pd.Series(dtype=float)).sum() / 60
-            found.append((study.name, part or study.title, f"{len(own):,}", f"{cpu:.0f}"))
-    table = pd.DataFrame(found, columns=["study", "part" if parts else "of", "runs", "CPU minutes"])
+            runs = every[every["figure"] == part] if part else every
+            cpu = runs.get("cpu", pd.Series(dtype=float)).sum() / 60
+            rows.append((study.name, part or study.title, f"{len(runs):,}", f"{cpu:.0f}"))
+    table = pd.DataFrame(rows, columns=["study", "part" if parts else "of", "runs", "CPU minutes"])
     aligned = ["left", "left", "right", "right"]
     return str(table.to_markdown(index=False, tablefmt="simple", colalign=aligned, disable_numparse=True))
 
 
-def _checked(study: Study, given: Mapping[str, Any], *, several: bool) -> tuple[list[str], Path]:
-    """Return the parts and the folder that are asked for."""
+def _validate(study: Study, given: Mapping[str, Any], *, several: bool) -> tuple[list[str], Path]:
+    """Return the chosen parts and the folder of the results."""
     quick = given["plan"] == "quick"
     known = study.parts(quick=quick)
     sets = list(dict.fromkeys(str(block["set"]) for block in study.plan(quick)))
-    for kind, asked, there in (("part", given["part"], known), ("sets", given["sets"], sets)):
-        if unknown := ", ".join(name for name in asked or () if name not in there):
-            raise UsageError(f"--{kind}: {study.name} has no {unknown}; it has {', '.join(there) or 'none'}.")
+    for kind, names, choices in (("part", given["part"], known), ("sets", given["sets"], sets)):
+        if unknown := ", ".join(name for name in names or () if name not in choices):
+            raise UsageError(f"--{kind}: {study.name} has no {unknown}; it has {', '.join(choices) or 'none'}.")
     if given["into_reports"] and (quick or given["out"]):
         raise UsageError("--into-reports takes the runs of the whole plan, and no --out: leave out --quick and --out.")
     if given["into_reports"]:
@@ -83,7 +83,7 @@ def _checked(study: Study, given: Mapping[str, Any], *, several: bool) -> tuple[
     return list(given["part"] or known), out
 
 
-def _measured(study: Study, parts: list[str], out: Path, given: Mapping[str, Any]) -> int:
+def _measure(study: Study, parts: list[str], out: Path, given: Mapping[str, Any]) -> int:
     """Measure; return the exit code of ``harness compare``. What was measured is on disk whatever happens."""
     store = Path(given["store"]) if given["store"] else None
     how = {name: given[name] for name in ("fresh", "keep", "quiet")}
@@ -97,9 +97,9 @@ def _measured(study: Study, parts: list[str], out: Path, given: Mapping[str, Any
             err=True,
         )
         return INTERRUPTED
-    if measuring.amiss:
+    if measuring.failures:
         click.echo(
-            f"{study.name}: runs that failed, were stopped, skipped or could not be measured: {measuring.amiss}; see TABLES.md.",
+            f"{study.name}: runs that failed, were stopped, skipped or could not be measured: {measuring.failures}; see TABLES.md.",
             err=True,
         )
-    return int(measuring.amiss > 0)
+    return int(measuring.failures > 0)

@@ -1,10 +1,10 @@
-"""Estimates with intervals, and what they say of a claim.
+"""Estimates with intervals, and the verdict on a claim.
 
 The rule for every claim. Each set of the paper's table has an estimate: a mean over paired runs with Student's interval, a
 geometric mean of paired ratios, or a share with the interval of Clopper and Pearson. The intervals of a claim hold together in 95
 of 100 cases: each has the confidence 1 - 0.05 / their number (Bonferroni). One pair has no interval, but a ratio of times is known
 to a factor of 1.5 or better, as in the tables of ``harness compare``; what nothing random enters is exact. A criterion is a bound
-that is stated beforehand, of accuracy a margin: 'as accurate' means at most 5 % more errors, not that no difference was found. The
+that is stated beforehand; for accuracy it is a margin: 'as accurate' means at most 5 % more errors, not a test without a result. The
 criterion is met on a set if the whole interval is within it, not met if the whole interval is beyond it.
 
 holds          met on at least half of the sets, and not met on none
@@ -82,9 +82,9 @@ class Estimate:
 
     runs : pairs, or tries, behind it; 0: it is exact
     least, most : the criterion of its claim, the range in which the figure must be
-    aspect : of a claim that says several things at once
+    aspect : part of the claim that the estimate judges; empty: the claim has a single one
     confidence : of its interval
-    degenerate : why its runs say nothing of the algorithm, in a few words; empty: they do
+    degenerate : why its runs are no evidence on the algorithm, in a few words; empty: they are evidence
     """
 
     name: str
@@ -115,7 +115,7 @@ class Estimate:
 
     @property
     def is_met(self) -> bool | None:
-        """Whether the criterion is met; None: the interval says neither, or there is none."""
+        """Whether the criterion is met; None if the interval is inconclusive or unbounded."""
         if self.degenerate or not self.has_interval:
             return None
         if self.least <= self.low and self.high <= self.most:
@@ -136,7 +136,7 @@ class Estimate:
 
     def text(self) -> str:
         """Return name, value and interval."""
-        value, low, high = (f"{each:{self.form}}" for each in (self.value, self.low, self.high))
+        value, low, high = (f"{number:{self.form}}" for number in (self.value, self.low, self.high))
         notes = [f"{low} to {high}"] if self.runs and self.has_interval else []
         notes += ["one run"] * (self.runs == 1) + [self.degenerate] * bool(self.degenerate)
         return f"{self.name} {value} ({'; '.join(notes)})" if notes else f"{self.name} {value}"
@@ -144,22 +144,22 @@ class Estimate:
 
 def mean_of(name: str, values: Iterable[float], form: str = "+.2f") -> Estimate | None:
     """Return the mean of values with Student's interval; None of none."""
-    found = np.asarray([value for value in values if math.isfinite(value)])
-    if not len(found):
+    finite = np.asarray([value for value in values if math.isfinite(value)])
+    if not len(finite):
         return None
-    n, mean = len(found), float(found.mean())
-    error = float(found.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
+    n, mean = len(finite), float(finite.mean())
+    error = float(finite.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
     return Estimate(name, mean, Student(mean, error, n), n, form)
 
 
 def means(runs: pd.DataFrame, quantity: str, form: str, by: str = "set") -> list[Estimate]:
     """Return the mean of a quantity of runs for each set, or for each value of another column."""
-    return within(mean_of(str(name), own[quantity], form) for name, own in grouped(runs, by, sort=False))
+    return within(mean_of(str(name), group[quantity], form) for name, group in grouped(runs, by, sort=False))
 
 
 def geometric(name: str, ratios: Iterable[float], *, timed: bool = False) -> Estimate | None:
     """Return the geometric mean of ratios; timed: they are of times, whose interval is never wider than that of a single one."""
-    logs = mean_of(name, [math.log(each) for each in ratios if each > 0.0], ".3g")
+    logs = mean_of(name, [math.log(ratio) for ratio in ratios if ratio > 0.0], ".3g")
     if logs is None or not isinstance(logs.interval, Student):
         return None
     interval = replace(logs.interval, is_log=True, most=math.log(ONE_RUN) if timed else math.inf)
@@ -183,9 +183,9 @@ def pairs(runs: pd.DataFrame, first: str, second: str, quantity: str) -> pd.Data
     """
     on = ["set", "dataset", *(["session"] if quantity in CLOCKS else [])]
     both = [runs[runs["solver"] == solver].dropna(subset=[quantity]) for solver in (first, second)]
-    one, other = (grouped(own, "set", [*on[1:], "seed"]).obj[[*on, "seed", quantity]] for own in both)
+    one, other = (grouped(rows, "set", [*on[1:], "seed"]).obj[[*on, "seed", quantity]] for rows in both)
     exactly = one.merge(other, on=[*on, "seed"])
-    alone = [each.groupby(on)["seed"].transform("nunique") == 1 for each in (one, other)]
+    alone = [rows.groupby(on)["seed"].transform("nunique") == 1 for rows in (one, other)]
     loosely = pd.concat([one[alone[0]].merge(other, on=on), one.merge(other[alone[1]], on=on)]).drop_duplicates()
     return pd.concat([exactly, loosely[loosely["seed_x"] != loosely["seed_y"]]], ignore_index=True)
 
@@ -203,7 +203,7 @@ def differences(
 def errors(runs: pd.DataFrame, first: str, second: str) -> list[Estimate]:
     """Return, for each set, how many points of test error the first solver has more; criterion: it is as accurate."""
     level = grouped(runs[runs["solver"] == second], "set")["error"].mean()
-    return [each.as_accurate(level[each.name]) for each in differences(runs, first, second, "error")]
+    return [difference.as_accurate(level[difference.name]) for difference in differences(runs, first, second, "error")]
 
 
 def ratios(runs: pd.DataFrame, first: str, second: str, quantity: str) -> list[Estimate]:
@@ -220,9 +220,9 @@ def unless_degenerate(estimates: Iterable[Estimate], runs: pd.DataFrame, sampler
 
     It samples in a run where ``info.r`` points are fewer than all of them, and there is more than one round.
     """
-    own = runs[runs["solver"] == sampler]
-    own = own[(own["info.r"] < own["n_train"]) & (own["info.rounds"] > 1)]
-    return [each if each.name in set(own["set"]) else replace(each, degenerate="took all points") for each in estimates]
+    sampled = (runs["solver"] == sampler) & (runs["info.r"] < runs["n_train"]) & (runs["info.rounds"] > 1)
+    sets = set(runs.loc[sampled, "set"])
+    return [each if each.name in sets else replace(each, degenerate="took all points") for each in estimates]
 
 
 def within(
@@ -237,42 +237,42 @@ def within(
 
 
 def verdict(estimates: Sequence[Estimate], sets: int = 0) -> str:
-    """Return what all estimates of a claim say together, by the rule of this module.
+    """Return the verdict of all estimates of a claim, by the rule of this module.
 
     sets : of the paper's table, where some were not measured
     """
-    aspects = {each.aspect for each in estimates}
+    aspects = {estimate.aspect for estimate in estimates}
     if len(aspects) > 1:
-        words = {verdict([each for each in estimates if each.aspect == aspect], sets) for aspect in aspects}
+        words = {verdict([estimate for estimate in estimates if estimate.aspect == aspect], sets) for aspect in aspects}
         return next((word for word in _WORST_FIRST if word in words), HOLDS)
-    own = [each for each in estimates if not each.degenerate]
-    met, failed = (sum(each.is_met is word for each in own) for word in (True, False))
+    valid = [estimate for estimate in estimates if not estimate.degenerate]
+    met, failed = (sum(estimate.is_met is word for estimate in valid) for word in (True, False))
     if met and failed:
         return DEPENDS
-    if not any(each.has_interval for each in own):
-        return DEGENERATE if len(own) < len(estimates) else UNTESTED
-    if 2 * max(met, failed) < max(len(own), sets):
+    if not any(estimate.has_interval for estimate in valid):
+        return DEGENERATE if len(valid) < len(estimates) else UNTESTED
+    if 2 * max(met, failed) < max(len(valid), sets):
         return UNDECIDED
     return HOLDS if met else FAILS
 
 
-def together(estimates: Sequence[Estimate]) -> list[Estimate]:
-    """Return the estimates of a claim with intervals that hold together at `CONFIDENCE`, by Bonferroni's correction."""
-    number = sum(each.runs > 1 and not each.degenerate for each in estimates)
-    return [replace(each, confidence=1.0 - (1.0 - CONFIDENCE) / max(1, number)) for each in estimates]
+def joint_intervals(estimates: Sequence[Estimate]) -> list[Estimate]:
+    """Return the estimates of a claim, their intervals of joint confidence `CONFIDENCE`, by Bonferroni's correction."""
+    number = sum(estimate.runs > 1 and not estimate.degenerate for estimate in estimates)
+    return [replace(estimate, confidence=1.0 - (1.0 - CONFIDENCE) / max(1, number)) for estimate in estimates]
 
 
-def listed(estimates: Sequence[Estimate]) -> list[str]:
+def format_estimates(estimates: Sequence[Estimate]) -> list[str]:
     """Return a line for the estimates of each aspect and kind: criterion met, not met, undecided, without an interval, degenerate."""
     lines = []
-    for aspect in dict.fromkeys(each.aspect for each in estimates):
-        own = [each for each in estimates if each.aspect == aspect]
-        kinds = [_kind(each) for each in own]
+    for aspect in dict.fromkeys(estimate.aspect for estimate in estimates):
+        of_aspect = [estimate for estimate in estimates if estimate.aspect == aspect]
+        kinds = [_kind(estimate) for estimate in of_aspect]
         for kind in ("met", "not met", UNDECIDED, "no interval", DEGENERATE):
-            found = [each for each, of in zip(own, kinds, strict=True) if of == kind]
-            if found:
+            of_kind = [estimate for estimate, of in zip(of_aspect, kinds, strict=True) if of == kind]
+            if of_kind:
                 start = f"{aspect}: {kind}" if aspect else kind.capitalize()
-                lines.append(f"{start} on {len(found)} of {len(own)}: {_ends(found)}.")
+                lines.append(f"{start} on {len(of_kind)} of {len(of_aspect)}: {_ends(of_kind)}.")
     return lines
 
 
@@ -283,8 +283,8 @@ def _kind(estimate: Estimate) -> str:
     return kinds[estimate.is_met] if estimate.has_interval else "no interval"
 
 
-def _ends(found: Sequence[Estimate]) -> str:
-    if len(found) <= _LISTED:
-        return "; ".join(each.text() for each in found)
-    least, most = (over(found, key=lambda each: each.value) for over in (min, max))
+def _ends(estimates: Sequence[Estimate]) -> str:
+    if len(estimates) <= _LISTED:
+        return "; ".join(estimate.text() for estimate in estimates)
+    least, most = (over(estimates, key=lambda estimate: estimate.value) for over in (min, max))
     return f"from {least.text()} to {most.text()}"

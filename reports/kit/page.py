@@ -11,19 +11,15 @@ import jinja2
 import pandas as pd
 
 from harness import Status, UsageError
-from reports.kit.estimates import CLOCKS, listed
+from reports.kit.estimates import CLOCKS, format_estimates
 from reports.kit.results import Quantity, Results
 from reports.kit.rows import REPETITION, grouped
 from reports.kit.study import ROOT, Claim, Study, study_named, study_names
 
 _ENVIRONMENT = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(ROOT),
-    undefined=jinja2.StrictUndefined,
-    keep_trailing_newline=True,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    autoescape=False,
-)
+    loader=jinja2.FileSystemLoader(ROOT), undefined=jinja2.StrictUndefined, keep_trailing_newline=True, trim_blocks=True,
+    lstrip_blocks=True, autoescape=False,
+)  # fmt: skip
 NOT_MEASURED = "Not measured yet."
 
 
@@ -51,15 +47,10 @@ def markdown(table: pd.DataFrame, forms: Mapping[str, str] | None = None) -> str
     return str(pd.DataFrame(texts).to_markdown(index=False, tablefmt="pipe", colalign=aligned, disable_numparse=True))
 
 
-def beside(
-    runs: pd.DataFrame,
-    published: pd.DataFrame,
-    index: Sequence[str],
-    quantities: Mapping[str, Quantity],
-    *,
-    spread: bool = False,
-    over: Sequence[str] = REPETITION,
-) -> pd.DataFrame:
+def with_published(
+    runs: pd.DataFrame, published: pd.DataFrame, index: Sequence[str], quantities: Mapping[str, Quantity], *,
+    spread: bool = False, over: Sequence[str] = REPETITION,
+) -> pd.DataFrame:  # fmt: skip
     """Return our numbers, each with the published one in parentheses, a row for each value of ``index`` and their runs.
 
     published : the rows of a figure, its quantities as it calls them
@@ -67,7 +58,7 @@ def beside(
     spread : tell the deviation of our runs, where there are several
     over : see `reports.kit.rows.grouped`
     """
-    columns = dict.fromkeys([*runs.columns, *(each.ours for each in quantities.values())])
+    columns = dict.fromkeys([*runs.columns, *(quantity.ours for quantity in quantities.values())])
     groups = grouped(runs.reindex(columns=list(columns)), index, over, sort=False)
     printed = published.pivot_table(index=list(index), columns="quantity", values="value") if len(published) else {}
     table = {}
@@ -89,20 +80,21 @@ def _texts(values: pd.Series, form: str) -> pd.Series:
 def described(claim: Claim) -> str:
     """Return a claim with its verdict, its criterion and its estimates, as entries of a list."""
     lines = [f"* **{claim.text}** {claim.verdict.capitalize()}.", f"  * Criterion ({claim.whose}): {claim.criterion}."]
-    return "\n".join([*lines, *(f"  * {line}" for line in listed(claim.intervals))])
+    return "\n".join([*lines, *(f"  * {line}" for line in format_estimates(claim.intervals))])
 
 
 def brief(claim: Claim) -> str:
     """Return a claim with its verdict and the ends of its estimates, in a line; the study's page has every set."""
-    found = []
-    for aspect in dict.fromkeys(each.aspect for each in claim.intervals):
-        own = sorted((each for each in claim.intervals if each.aspect == aspect), key=lambda each: each.value)
-        met = sum(each.is_met is True for each in own)
-        ends = own[0].text() if len(own) == 1 else f"{own[0].text()} ... {own[-1].text()}"
-        number = max(len(own), claim.sets)
-        absent = f" ({number - len(own)} not measured)" if number > len(own) else ""
-        found.append(f"{aspect + ': ' if aspect else ''}{met} of {number}{absent}, {ends}")
-    return f"* **{claim.verdict.capitalize()}.** {claim.text} {'; '.join(found) or 'No estimate yet'}."
+    parts = []
+    for aspect in dict.fromkeys(estimate.aspect for estimate in claim.intervals):
+        of_aspect = [each for each in claim.intervals if each.aspect == aspect]
+        estimates = sorted(of_aspect, key=lambda each: each.value)
+        met = sum(estimate.is_met is True for estimate in estimates)
+        ends = estimates[0].text() if len(estimates) == 1 else f"{estimates[0].text()} ... {estimates[-1].text()}"
+        number = max(len(estimates), claim.sets)
+        absent = f" ({number - len(estimates)} not measured)" if number > len(estimates) else ""
+        parts.append(f"{aspect + ': ' if aspect else ''}{met} of {number}{absent}, {ends}")
+    return f"* **{claim.verdict.capitalize()}.** {claim.text} {'; '.join(parts) or 'No estimate yet'}."
 
 
 def provenance(results: Results) -> pd.DataFrame:
@@ -114,11 +106,8 @@ def provenance(results: Results) -> pd.DataFrame:
         commit=every["commit"].str[:7] + every["commit"].str.extract(r"(\+)$")[0].fillna(""), day=every["date"].str[:10]
     )
     columns = {
-        "from": ("day", "min"),
-        "to": ("day", "max"),
-        "load (median)": ("load", "median"),
-        "runs": ("run", "size"),
-    }
+        "from": ("day", "min"), "to": ("day", "max"), "load (median)": ("load", "median"), "runs": ("run", "size"),
+    }  # fmt: skip
     return every.groupby(["machine", "commit", "command"], sort=False).agg(**columns).reset_index()
 
 
@@ -132,15 +121,15 @@ def stopped(study: Study, results: Results) -> pd.DataFrame:
 
 def covered(study: Study, results: Results) -> pd.DataFrame:
     """Printed numbers of each figure and table that have ours beside them, times left out."""
-    found = results.coverage(study.derived(results))
-    if found.empty:
+    numbers = results.coverage(study.derived(results))
+    if numbers.empty:
         return pd.DataFrame()
-    counts = pd.crosstab(found["figure"], found["state"])
+    counts = pd.crosstab(numbers["figure"], numbers["state"])
     counts = counts.reindex(columns=["by protocol", "smaller", "missing"], fill_value=0)
-    off = (found["ours"] - found["value"]).abs() / found["value"].abs()
-    counts["median difference, %"] = (100 * off).groupby(found["figure"]).median()
-    counts["what is smaller"] = found.groupby("figure")["protocol"].agg(
-        lambda own: "; ".join(sorted({p for p in own.dropna() if p})[:3])
+    off = (numbers["ours"] - numbers["value"]).abs() / numbers["value"].abs()
+    counts["median difference, %"] = (100 * off).groupby(numbers["figure"]).median()
+    counts["what is smaller"] = numbers.groupby("figure")["protocol"].agg(
+        lambda protocols: "; ".join(sorted({p for p in protocols.dropna() if p})[:3])
     )
     return counts
 
@@ -187,16 +176,16 @@ def _saved(draw: Callable[[Results], Any], results: Results, path: Path) -> bool
 
 def overview() -> list[Path]:
     """Write reports/README.md and WHAT_WE_LEARNED.md from the results of all studies; return their paths."""
-    found = {name: study_named(name).results() for name in study_names()}
-    studies = [study_named(name) for name, results in found.items() if len(results.table)]
-    claims = {study.name: list(study.claims(found[study.name])) for study in studies}
-    counts = {study.name: _states(covered(study, found[study.name])) for study in studies}
+    results_of = {name: study_named(name).results() for name in study_names()}
+    studies = [study_named(name) for name, results in results_of.items() if len(results.table)]
+    claims = {study.name: list(study.claims(results_of[study.name])) for study in studies}
+    counts = {study.name: _states(covered(study, results_of[study.name])) for study in studies}
     known = {
         "studies": studies, "claims": claims, "brief": brief, "counts": counts,
-        "runs": {name: results.table["run"].nunique() for name, results in found.items() if len(results.table)},
-        "numbers": {study.name: dict(study.numbers(found[study.name])) for study in studies},
-        "lines": markdown(study_named("side-by-side").tables["lines"](found["side-by-side"])),
-        "verdicts": pd.Series([c.verdict for own in claims.values() for c in own]).value_counts().to_dict(),
+        "runs": {name: results.table["run"].nunique() for name, results in results_of.items() if len(results.table)},
+        "numbers": {study.name: dict(study.numbers(results_of[study.name])) for study in studies},
+        "lines": markdown(study_named("side-by-side").tables["lines"](results_of["side-by-side"])),
+        "verdicts": pd.Series([c.verdict for study_claims in claims.values() for c in study_claims]).value_counts().to_dict(),
     }  # fmt: skip
     paths = [ROOT / "README.md", ROOT / "WHAT_WE_LEARNED.md"]
     for path in paths:
@@ -210,8 +199,8 @@ def _states(counts: pd.DataFrame) -> dict[str, int]:
     counts = counts.reindex(columns=["by protocol", "smaller", "missing"])
     every = counts.sum(axis=1)
     whole, none = counts["by protocol"] == every, counts["missing"] == every
-    found = {
+    groups = {
         "whole": whole, "in part": ~whole & ~none, "missing": none, "numbers": every, "ours": every - counts["missing"],
         "by protocol": counts["by protocol"],
     }  # fmt: skip
-    return {name: int(each.sum()) for name, each in found.items()}
+    return {name: int(chosen.sum()) for name, chosen in groups.items()}

@@ -25,19 +25,10 @@ COLOURS = (*pictures.COLOURS, "#999933", "#882255")
 
 
 def lines(
-    points: pd.DataFrame,
-    x: str,
-    y: str,
-    *,
-    panel: str = "set",
-    line: str = "solver",
-    colours: Mapping[str, str] | None = None,
-    labels: Mapping[str, str] | None = None,
-    style: str = "-",
-    columns: int = 4,
-    over: Sequence[str] | None = REPETITION,
+    points: pd.DataFrame, x: str, y: str, *, panel: str = "set", line: str = "solver", colours: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None, style: str = "-", columns: int = 4, over: Sequence[str] | None = REPETITION,
     **axes_options: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Return a figure of ``y`` over ``x``: a panel for each value of ``panel``, the mean of each ``line`` with its range.
 
     None where no panel has a line of two points. A line is of one formulation and kernel, a point is a group of
@@ -56,10 +47,10 @@ def lines(
     figure, panels = grid(len(names), columns=columns)
     handles: dict[str, Any] = {}
     for axes, name in zip(panels, names, strict=True):
-        for solver, own in points[points[panel] == name].groupby(line, sort=False):
+        for solver, points_of_line in points[points[panel] == name].groupby(line, sort=False):
             if solver not in known:
                 continue
-            at = own.groupby(x)[y]
+            at = points_of_line.groupby(x)[y]
             middle, least, most = at.mean(), at.min(), at.max()
             (handles[str(solver)],) = axes.plot(middle.index, middle, style, color=known[str(solver)], linewidth=1.3)
             if (most > least).any():
@@ -73,13 +64,9 @@ def lines(
 
 
 def dots(
-    values: pd.DataFrame,
-    title: str,
-    colours: Sequence[str] = COLOURS,
-    *,
-    spread: pd.DataFrame | None = None,
+    values: pd.DataFrame, title: str, colours: Sequence[str] = COLOURS, *, spread: pd.DataFrame | None = None,
     yscale: str = "log",
-) -> Any:
+) -> Any:  # fmt: skip
     """Return a figure of points: a group for each row of ``values``, a colour for each column, with bars of ``spread``.
 
     None where there is no value; a column without one has no entry in the legend.
@@ -89,11 +76,12 @@ def dots(
         return None
     figure, axes = plt.subplots(figsize=(max(8.0, 0.7 * len(values)), 3.4), layout="constrained")
     handles = {}
-    for place, (name, own) in enumerate(values.items()):
+    for place, (name, column) in enumerate(values.items()):
         x = np.arange(len(values)) + (place - (len(values.columns) - 1) / 2) * 0.5 / len(values.columns)
-        (handles[str(name)],) = axes.plot(x, own, "o", color=colours[place % len(colours)], markersize=5)
+        colour = colours[place % len(colours)]
+        (handles[str(name)],) = axes.plot(x, column, "o", color=colour, markersize=5)
         if spread is not None:
-            axes.errorbar(x, own, yerr=spread.loc[own.index, name], fmt="none", ecolor=colours[place % len(colours)])
+            axes.errorbar(x, column, yerr=spread.loc[column.index, name], fmt="none", ecolor=colour)
     axes.set_xticks(range(len(values)), [str(name) for name in values.index], rotation=20, ha="right", fontsize=8)
     axes.set_title(title, fontsize=9, loc="left")
     axes.set_yscale(yscale)

@@ -18,19 +18,19 @@ def load(selection: str) -> Dataset:
 
 
 def load_dense(source: DataSource, selection: str) -> Dataset:
-    """Return a data set of dense points, from which ``source`` makes its own.
+    """Return a data set of dense points, from which ``source`` derives another one.
 
     Raises
     ------
     DataError : the points are sparse.
     """
-    found = load(selection)
-    if is_csr(found.x_train):
+    data = load(selection)
+    if is_csr(data.x_train):
         raise DataError(
             f"data set '{source.label}': the points of {selection} are sparse, and would be filled; expected a set of "
             "dense points, such as wdbc."
         )
-    return found
+    return data
 
 
 def all_rows(data: Dataset) -> tuple[Any, Any]:
@@ -52,7 +52,7 @@ def dataset(source: DataSource, *parts: Any, like: Dataset | None = None, **more
 
 
 def uncounted(problem: Problem) -> Problem:
-    """Return the problem over the engine of its kernel: what a study computes beside a solver is not the solver's."""
+    """Return the problem over an uncounted engine of its kernel, for what a study computes in addition to a solver."""
 
     def engine(kernel: Any) -> Engine:
         settings = {"ridge": kernel.ridge, "z": kernel.z, "threads": kernel.threads}

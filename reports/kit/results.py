@@ -1,4 +1,4 @@
-"""What a study measured: its runs as a frame, the courses of its traces, and the numbers of the paper beside them."""
+"""The results of a study: its runs as a frame, the courses of its traces, and the published numbers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from harness import Status
@@ -87,33 +88,31 @@ class Results:
         return wide.merge(self.every[["run", *rows.IDENTITY, "status"]], on="run")
 
     def coverage(self, derived: pd.DataFrame | None = None) -> pd.DataFrame:
-        """Return every number that the paper prints, with ours beside it as it is printed: ours, state and what is smaller.
+        """Return every number that the paper prints, with ours in the same unit, its state and what is smaller.
 
         state : ``by protocol``, ``smaller`` or ``missing``; times are left out, as they are of other machines
         derived : ours that no run has by itself: set, solver, quantity, value and protocol
         """
-        found = self.expressed
-        found = found[~found["ours_as"].isin(["seconds", "cpu"])].copy()
+        numbers = self.expressed
+        numbers = numbers[~numbers["ours_as"].isin(["seconds", "cpu"])].copy()
         ends = self.table[(self.table["point"] == rows.END) & self.table["run"].isin(self.runs()["run"])]
         ends = pd.concat([ends, *([] if derived is None or derived.empty else [derived])])
         key = ["set", "solver", "quantity"]
-        ends = ends[pd.MultiIndex.from_frame(ends[key]).isin(pd.MultiIndex.from_frame(found[[*key[:2], "ours_as"]]))]
+        ends = ends[pd.MultiIndex.from_frame(ends[key]).isin(pd.MultiIndex.from_frame(numbers[[*key[:2], "ours_as"]]))]
         once = [*set(rows.IDENTITY) - {"figure"}, "quantity"]  # not in every figure
         ends = ends.drop_duplicates(once, keep="last")
         ours = rows.grouped(ends, key, varying=["figure"]).agg(ours=("value", "mean"), protocol=("protocol", "first"))
-        found = found.merge(ours, left_on=["set", "solver", "ours_as"], right_index=True, how="left")
-        found["ours"] = found["factor"] * found["ours"] + found["offset"]
-        found["state"] = "by protocol"
-        found.loc[found["protocol"].fillna("") != "", "state"] = "smaller"
-        found.loc[found["ours"].isna(), "state"] = "missing"
-        return found
+        numbers = numbers.merge(ours, left_on=["set", "solver", "ours_as"], right_index=True, how="left")
+        numbers["ours"] = numbers["factor"] * numbers["ours"] + numbers["offset"]
+        conditions = [numbers["ours"].isna(), numbers["protocol"].fillna("") != ""]
+        return numbers.assign(state=np.select(conditions, ["missing", "smaller"], "by protocol"))
 
 
 def select(frame: pd.DataFrame, **fixed: Any) -> pd.DataFrame:
     """Return the rows whose columns have a value, or one of a list of values; None: any."""
-    for name, wanted in fixed.items():
-        if wanted is not None:
-            frame = frame[frame[name].isin([wanted] if isinstance(wanted, str | int | float) else list(wanted))]
+    for name, value in fixed.items():
+        if value is not None:
+            frame = frame[frame[name].isin([value] if isinstance(value, str | int | float) else list(value))]
     return frame
 
 
@@ -121,5 +120,5 @@ def read_published(path: Path) -> pd.DataFrame:
     """Return the numbers of a paper; lines that start with # are remarks."""
     if not path.exists():
         return pd.DataFrame(columns=list(_PRINTED))
-    found = pd.read_csv(path, comment="#", dtype={"value": float}, keep_default_na=False)
-    return found.astype(dict.fromkeys(("figure", "set", "solver", "quantity"), str))
+    numbers = pd.read_csv(path, comment="#", dtype={"value": float}, keep_default_na=False)
+    return numbers.astype(dict.fromkeys(("figure", "set", "solver", "quantity"), str))

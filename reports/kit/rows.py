@@ -2,10 +2,10 @@
 
 =============  ==============================================================================================
 paper          the study
-figure         of the paper, whose block of the plan asked for the run
+figure         figure of the paper, in whose block of the plan the run is
 set, solver    as the plan calls them
 seed           of the solver
-quantity       ``cpu`` and ``seconds`` (inside the solver, without the conversion of the data to a library's own format),
+quantity       ``cpu`` and ``seconds`` (inside the solver, without the conversion of the data to a library's format),
                ``error`` (of the test points), counts, certified figures, ``metrics.prbep``, ``info.visited`` ...
 point          -1: at the end of the run; 0, 1, ...: a point of its trace, or an entry of a list
 value, unit    a number, and what it is counted in: s, %, MB; empty: a count, or a number without a unit
@@ -13,7 +13,7 @@ published      what the paper prints for the figure, set, solver and quantity; e
 protocol       empty: as the paper has it; else what is smaller, or ours
 run            number of the run in this table
 dataset        the selection, with the draw of the data; formulation, C, gamma, kernel, cache_mb: the problem and the memory
-status         how the run ended (`harness.Status`); reason: a sentence where it is not ``ok``, or what the solver said
+status         how the run ended (`harness.Status`); reason: a sentence where it is not ``ok``, or the texts in the solver's info
 session        runs of one comparison, or of one commit and machine: only their times are divided
 commit         with ``+`` where files were changed
 command        what measures it again
@@ -50,7 +50,7 @@ QUANTITIES = (
     "oracle_calls", "primal", "dual", "relative_gap", "kkt_violation", "margin_lower", "margin_upper", "epsilon",
     "killed_cpu_seconds", "validation_error", "compile_seconds", "n_train", "n_features", "n_test",
 )  # fmt: skip
-"""Fields of a record that a table has under their own names."""
+"""Fields of a record that keep their name in the table."""
 _OF_POINT = (
     "seconds", "iteration", "kernel_evaluations", "support_vectors", "positive_support_vectors", "relative_gap",
 )  # fmt: skip
@@ -78,11 +78,11 @@ def quantities(record: Mapping[str, Any]) -> Iterator[tuple[str, int, float]]:
         for name, value in (given or {}).items():
             yield from _numbers(prefix + name, value)
     for place, point in enumerate(record.get("trace") or ()):
-        found = {name: point.get(name) for name in _OF_POINT}
-        found |= {"error": _error(point), "labels_used": point.get("queried")}
+        values = {name: point.get(name) for name in _OF_POINT}
+        values |= {"error": _error(point), "labels_used": point.get("queried")}
         for kind in ("metrics", "info"):
-            found |= {f"{kind}.{name}": value for name, value in (point.get(kind) or {}).items()}
-        for name, value in found.items():
+            values |= {f"{kind}.{name}": value for name, value in (point.get(kind) or {}).items()}
+        for name, value in values.items():
             yield from ((name, place, number) for _, at, number in _numbers(name, value) if at == END)
 
 
@@ -96,24 +96,24 @@ def _numbers(name: str, value: Any, scale: float = 1.0, less: float = 0.0) -> It
     if isinstance(value, int | float | np.number) and math.isfinite(value):
         yield name, END, scale * float(value) - less
     elif isinstance(value, list) and len(value) <= _LONGEST:
-        for place, each in enumerate(value):
-            inner = each.items() if isinstance(each, Mapping) else [("", each)]
+        for place, entry in enumerate(value):
+            inner = entry.items() if isinstance(entry, Mapping) else [("", entry)]
             for key, number in inner:
                 label = f"{name}.{key}" if key else name
-                yield from ((label, place, found) for _, at, found in _numbers(label, number) if at == END)
+                yield from ((label, place, entry_value) for _, at, entry_value in _numbers(label, number) if at == END)
 
 
-def said(record: Mapping[str, Any]) -> str:
-    """Return the reason of a record, or else what the solver said in words."""
+def reason_of(record: Mapping[str, Any]) -> str:
+    """Return the reason of a record, or else the texts in the solver's info."""
     words = [f"{name}: {value}" for name, value in (record.get("info") or {}).items() if isinstance(value, str)]
     return str(record.get("reason") or "; ".join(words))
 
 
 def tidy(runs: Iterable[tuple[Mapping[str, Any], Iterable[tuple[str, int, float]]]]) -> pd.DataFrame:
-    """Return the table of runs, each what is known of it as a whole and its quantities; a run without any has one empty row."""
+    """Return the table of runs, each a mapping and its (quantity, point, value) triples; a run without any has one empty row."""
     rows = []
-    for run, (of_run, found) in enumerate(runs):
-        for quantity, point, value in list(found) or [("", END, math.nan)]:
+    for run, (of_run, triples) in enumerate(runs):
+        for quantity, point, value in list(triples) or [("", END, math.nan)]:
             rows.append({**of_run, "run": run, "quantity": quantity, "point": point, "value": value})
     return _typed(pd.DataFrame(rows, columns=list(COLUMNS)))
 
@@ -148,15 +148,15 @@ def grouped(
     ValueError : two runs of a group have the same ``over``, or a group has several formulations, kernels, C ...
     """
     key = [by] if isinstance(by, str) else list(by)
-    there = runs.dropna(subset=key)
-    wrong = {f"several runs of one {', '.join(over) or 'key'}": there.duplicated([*key, *over])}
+    known = runs.dropna(subset=key)
+    wrong = {f"several runs of one {', '.join(over) or 'key'}": known.duplicated([*key, *over])}
     for name in IDENTITY:
         if over and name not in (*key, *over, *varying):  # gamma of the data has rounding errors; empty: not of the run
-            values = there[name].map("{:.9g}".format) if name in _NUMBERS else there[name].where(there[name] != "")
-            wrong[f"several values of {name}"] = values.groupby([there[each] for each in key]).transform("nunique") > 1
+            values = known[name].map("{:.9g}".format) if name in _NUMBERS else known[name].where(known[name] != "")
+            wrong[f"several values of {name}"] = values.groupby([known[k] for k in key]).transform("nunique") > 1
     for fault, where in wrong.items():
         if where.any():
-            group = ", ".join(f"{name} = {value}" for name, value in there.loc[where, key].iloc[0].items())
+            group = ", ".join(f"{name} = {value}" for name, value in known.loc[where, key].iloc[0].items())
             raise ValueError(
                 f"the runs with {group} have {fault}; expected one. Choose some of the runs, or add it to the key."
             )
@@ -172,22 +172,22 @@ def pivoted(
 
 
 def joined(tables: Sequence[pd.DataFrame], published: pd.DataFrame) -> pd.DataFrame:
-    """Return tables as one, the newest of each run alone, numbered anew, with the published numbers beside the ends of runs.
+    """Return tables as one, the newest of each run alone, numbered anew, with the published numbers in the rows of the runs' ends.
 
     published : with ``ours_as``, ``factor`` and ``offset``, see `Results.expressed`
     """
     if not any(map(len, tables)):
         return tidy([])
-    found = pd.concat([table.assign(part=place) for place, table in enumerate(tables) if len(table)], ignore_index=True)
-    kept = newest(found.drop_duplicates(["part", "run"]))
-    found = found.merge(kept[["part", "run"]].assign(number=range(len(kept))), on=["part", "run"])
-    found["run"] = found["number"]
+    table = pd.concat([table.assign(part=place) for place, table in enumerate(tables) if len(table)], ignore_index=True)
+    latest = newest(table.drop_duplicates(["part", "run"]))
+    table = table.merge(latest[["part", "run"]].assign(number=range(len(latest))), on=["part", "run"])
+    table["run"] = table["number"]
     key = ["figure", "set", "solver", "quantity"]
     value = (published["value"] - published["offset"]) / published["factor"]
     printed = published.assign(quantity=published["ours_as"], published=value, point=END)
     printed = printed.drop_duplicates(key)[[*key, "point", "published"]]
-    found = found.drop(columns="published").merge(printed, how="left", on=[*key, "point"])
-    return _typed(found.sort_values(["run", "point"], kind="stable", ignore_index=True)[list(COLUMNS)].copy())
+    table = table.drop(columns="published").merge(printed, how="left", on=[*key, "point"])
+    return _typed(table.sort_values(["run", "point"], kind="stable", ignore_index=True)[list(COLUMNS)].copy())
 
 
 def read(path: Path) -> pd.DataFrame:
@@ -198,7 +198,7 @@ def read(path: Path) -> pd.DataFrame:
 def write(table: pd.DataFrame, path: Path) -> None:
     """Write the table whole: a reader finds the old file or the new one, whatever is killed."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(".tmp")
+    temporary = path.with_suffix(".tmp")
     texts = {name: "category" for name in COLUMNS if name not in _NUMBERS and name not in _WHOLE}
-    table.astype(texts).to_parquet(beside, index=False, compression="zstd")
-    beside.replace(path)
+    table.astype(texts).to_parquet(temporary, index=False, compression="zstd")
+    temporary.replace(path)

@@ -20,9 +20,9 @@ class Setting:
     """A data set as studies use it.
 
     name : as tables call it
-    selection : as ``harness compare`` takes it; where it holds ``{k}`` or ``{k1}`` each repetition k = 0, 1, ... has data of its
-        own (``{k1}`` is k + 1), otherwise repetitions differ in the solver's seed
-    C, gamma : None: the data set's own
+    selection : as ``harness compare`` takes it; where it holds ``{k}`` or ``{k1}`` each repetition k = 0, 1, ... has other
+        data (``{k1}`` is k + 1), otherwise repetitions differ in the solver's seed
+    C, gamma : None: the defaults of the data set
     quick : the selection that stands in for it in a quick plan; empty: none does
     cache_mb : memory for kernel rows
     protocol : in what it differs from the paper's
@@ -37,35 +37,29 @@ class Setting:
     protocol: str = ""
 
     def options(self) -> dict[str, Any]:
-        """Return what `harness.compare` takes of it."""
+        """Return the arguments of `harness.compare` that the setting fixes."""
         values = {"C": self.C, "gamma": self.gamma, "cache_mb": self.cache_mb}
         return {name: value for name, value in values.items() if value is not None}
 
     def small(self) -> Setting:
-        """Return what stands in for it."""
+        """Return the setting that replaces this one in a quick plan."""
         return replace(self, selection=self.quick, gamma=None if "digits" in self.quick else self.gamma)
 
     def blocks(
-        self,
-        figure: str,
-        plugins: Sequence[str],
-        repetitions: int,
-        *,
-        once: Sequence[str] = (),
-        runs: int = 0,
-        **options: Any,
-    ) -> list[dict[str, Any]]:
+        self, figure: str, plugins: Sequence[str], repetitions: int, *, once: Sequence[str] = (), runs: int = 0, **options: Any,
+    ) -> list[dict[str, Any]]:  # fmt: skip
         """Return the runs of solvers on it, a repetition on each draw of the data, or with each seed.
 
         once : solvers that use no chance: a single run where the data stay the same
         runs : of the paper
         """
-        own = {"figure": figure, "set": self.name, "protocol": self.protocol, "runs": runs, **self.options(), **options}
+        options = {**self.options(), **options}
+        base = {"figure": figure, "set": self.name, "protocol": self.protocol, "runs": runs, **options}
         if "{k" in self.selection:
             draws = [self.selection.format(k=k, k1=k + 1) for k in range(repetitions)]
-            return [{**own, "plugins": [*plugins, *once], "datasets": draws}]
-        first = {**own, "plugins": [*plugins, *once], "datasets": [self.selection], "seeds": [0]}
-        others = {**own, "plugins": list(plugins), "datasets": [self.selection], "seeds": list(range(1, repetitions))}
+            return [{**base, "plugins": [*plugins, *once], "datasets": draws}]
+        first = {**base, "plugins": [*plugins, *once], "datasets": [self.selection], "seeds": [0]}
+        others = {**base, "plugins": list(plugins), "datasets": [self.selection], "seeds": list(range(1, repetitions))}
         return [first, others] if repetitions > 1 and plugins else [first]
 
 
@@ -86,4 +80,4 @@ _SETTINGS = (
     Setting("forest-521k", "covtype[n=521012,scale=standard]"),
 )  # fmt: skip
 SETTINGS = {each.name: each for each in _SETTINGS}
-"""Data sets of several studies, with their own C and gamma (Bordes et al. 2005, figure 7) where none stand here."""
+"""Data sets of several studies, with the defaults for C and gamma (Bordes et al. 2005, figure 7) unless given here."""

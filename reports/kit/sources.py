@@ -2,7 +2,7 @@
 
 ``adult-split``  both parts of adult together, divided anew
 ``division``     a set divided anew for training and testing
-``digits-in-order``  the embedded digits, the same test images whichever digit is asked for
+``digits-in-order``  the embedded digits, the same test images for every digit
 ``same-sign``    share of the test points whose prediction has the target's sign: the accuracy of a regression on +-1
 """
 
@@ -60,7 +60,7 @@ class DigitsInOrder(DataSource):
 class Division(DataSource):
     """All rows of a set, divided anew: n for training, or two thirds where it has fewer, and at most ``n_test`` for testing.
 
-    Dense features are standardised by the training part unless ``scale`` says otherwise, sparse ones stay as they are.
+    Dense features are standardised by the training part unless ``scale`` is off, sparse ones stay as they are.
     """
 
     name = "division"

@@ -1,4 +1,4 @@
-"""A study: a plan of runs, and what its page says of their table.
+"""A study: a plan of runs, and the tables, pictures and claims of its page.
 
 A folder of reports holds ``study.py`` with ``STUDY``, ``published.csv`` (what the paper prints), ``claims.csv`` (what it claims),
 ``page.md.j2`` (its prose), and what these give: ``results.parquet`` (see `reports.kit.rows`), ``README.md``, ``TABLES.md`` and the
@@ -18,7 +18,7 @@ import pandas as pd
 
 from harness import UsageError
 from reports.kit import rows
-from reports.kit.estimates import Estimate, together, verdict
+from reports.kit.estimates import Estimate, joint_intervals, verdict
 from reports.kit.results import QUANTITIES, Quantity, Results, read_published
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,16 +26,16 @@ SOURCES = str(ROOT / "kit" / "sources.py")
 """A plugin with data sources of several studies."""
 
 Block = Mapping[str, Any]
-"""Runs of a plan: what `harness.compare` takes, by its names, and beside it
+"""Runs of a plan: arguments of `harness.compare` by name, and in addition
 
 figure : of the paper
 set : what tables call the data
 protocol : what is smaller than in the paper; empty: nothing
-runs : draws or seeds that the paper has; where we have fewer, ``protocol`` says so by itself
+runs : draws or seeds that the paper has; where we have fewer, the measurement adds that to ``protocol``
 traced : keep the traces
 """
 Row = Mapping[str, Any]
-"""Of what a study measures itself: figure, set, solver, seed, quantity, value, and where there are several a point."""
+"""A value that a study measures itself: set, solver, seed, quantity, value, and a point if there are several."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,12 @@ class Claim:
 
     @cached_property
     def intervals(self) -> list[Estimate]:
-        """The estimates with intervals that hold together."""
-        return together(self.estimates)
+        """The estimates, their intervals of joint confidence 0.95."""
+        return joint_intervals(self.estimates)
 
     @property
     def verdict(self) -> str:
-        """What the estimates say together, a word of `reports.kit.estimates`."""
+        """The verdict of all estimates, a word of `reports.kit.estimates`."""
         return verdict(self.intervals, self.sets)
 
 
@@ -72,15 +72,15 @@ class Study:
 
     name : as ``harness reproduce`` takes it; the folder is called the same with underscores
     title : the paper, in a line
-    plan : whether it is the quick one -> its blocks
-    later : part -> blocks that go on from what other parts found: whether it is quick, results -> blocks
-    own : part -> what the study measures itself: whether it is quick -> rows
+    plan : function of ``quick`` that returns the blocks
+    later : part -> function of ``quick`` and the results of other parts that returns the part's blocks
+    measurements : part -> function of ``quick`` that measures the part without `harness.compare` and yields rows
     tables : name -> results -> a table of the appendix, its index first; its docstring is its title
     pictures : name -> results -> a figure of matplotlib, None where there is nothing to draw
     estimates : results -> those that judge each claim, by its key in ``claims.csv``
-    numbers : results -> what the prose of the page says in numbers, by name
+    numbers : results -> numbers in the prose of the page, by name
     derived : results -> what the paper prints and no run has by itself: set, solver, quantity, value and protocol
-    expected : statuses of runs that ended as they were meant to, beside ``ok``
+    expected : statuses of runs that ended as planned, in addition to ``ok``
     plugins : files of solvers and data sources of this study alone, in its folder
     printed : as published.csv calls a quantity -> how it is printed
     """
@@ -89,7 +89,7 @@ class Study:
     title: str
     plan: Callable[[bool], Sequence[Block]] = lambda quick: ()
     later: Mapping[str, Callable[[bool, Results], Sequence[Block]]] = field(default_factory=dict)
-    own: Mapping[str, Callable[[bool], Iterable[Row]]] = field(default_factory=dict)
+    measurements: Mapping[str, Callable[[bool], Iterable[Row]]] = field(default_factory=dict)
     tables: Mapping[str, Callable[[Results], pd.DataFrame]] = field(default_factory=dict)
     pictures: Mapping[str, Callable[[Results], Any]] = field(default_factory=dict)
     estimates: Callable[[Results], Mapping[str, Sequence[Estimate]]] = lambda results: {}
@@ -106,27 +106,28 @@ class Study:
 
     @property
     def plugin_paths(self) -> list[str]:
-        """The files of solvers, data sources and metrics that its runs need beside the installed ones."""
+        """The files of solvers, data sources and metrics that its runs need in addition to the installed ones."""
         return [SOURCES, *(str(self.folder / name) for name in self.plugins)]
 
     def parts(self, *, quick: bool) -> list[str]:
-        """Return the parts that can be asked for: figures of the plan, what goes on from them, what the study measures itself."""
-        return list(dict.fromkeys([*(str(block["figure"]) for block in self.plan(quick)), *self.later, *self.own]))
+        """Return the names of all parts: figures of the plan, ``later`` and ``measurements``."""
+        figures = (str(block["figure"]) for block in self.plan(quick))
+        return list(dict.fromkeys([*figures, *self.later, *self.measurements]))
 
     def claims(self, results: Results) -> list[Claim]:
         """Return the claims of ``claims.csv``: key, text, criterion, whose, and sets where some were not measured."""
         path = self.folder / "claims.csv"
         if not path.exists():
             return []
-        found = self.estimates(results)
+        estimates = self.estimates(results)
         rows_ = pd.read_csv(path).to_dict("records")
-        return [Claim(estimates=found[row.pop("key")], **row) for row in rows_]
+        return [Claim(estimates=estimates[row.pop("key")], **row) for row in rows_]
 
     def results(self, folder: Path | None = None) -> Results:
-        """Return what was measured: in ``folder``, or in the study's own."""
-        own = rows.read(self.folder / "results.parquet")
-        table = rows.read(folder / "results.parquet") if folder else own
-        return Results(table, read_published(self.folder / "published.csv"), self.printed, own["quantity"].unique())
+        """Return the results in ``folder``, by default in the folder of the study."""
+        stored = rows.read(self.folder / "results.parquet")
+        table = rows.read(folder / "results.parquet") if folder else stored
+        return Results(table, read_published(self.folder / "published.csv"), self.printed, stored["quantity"].unique())
 
 
 def study_names() -> tuple[str, ...]:
@@ -145,6 +146,6 @@ def study_named(name: str) -> Study:
     """
     if name not in study_names():
         raise UsageError(f"there is no study '{name}'; there are {', '.join(study_names())}.")
-    found = importlib.import_module(f"reports.{name.replace('-', '_')}.study").STUDY
-    assert isinstance(found, Study)
-    return found
+    study = importlib.import_module(f"reports.{name.replace('-', '_')}.study").STUDY
+    assert isinstance(study, Study)
+    return study

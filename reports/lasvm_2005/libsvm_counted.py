@@ -27,7 +27,7 @@ from harness.datasets.cache import cache_root
 
 VERSION = "3.37.0"
 COUNT = "kernel_evaluations_libsvm"
-"""In a run's info: the kernel values that LIBSVM says it computed; the harness cannot count those of a black box."""
+"""Key of a run's info: the number of kernel values that LIBSVM computed, which the harness cannot count in a black box."""
 
 _FLAGS = ("-O3", "-fPIC", "-shared")  # no OpenMP: one thread
 _COUNTER = "libsvm_kernel_values"
@@ -38,7 +38,7 @@ _PLACE = (
 
 
 def folder() -> Path:
-    """Return where the built library lies, or would."""
+    """Return the folder of the built library, whether or not it exists."""
     return cache_root() / f"libsvm-counted-{VERSION}"
 
 
@@ -78,7 +78,7 @@ def build(source: Path) -> Path:
         made = Path(scratch) / "made"
         made.mkdir()
         (made / "svm.cpp").write_text(patched(code.read_text()))
-        library = made / "clib.cpp-counted.so"  # the name that svm.py looks for beside itself
+        library = made / "clib.cpp-counted.so"  # the name that svm.py looks for in its folder
         subprocess.run(["g++", *_FLAGS, f"-I{code.parent}", "-o", library, made / "svm.cpp"], check=True)
         shutil.copy(layer, made / "svm.py")
         shutil.rmtree(folder(), ignore_errors=True)
@@ -90,18 +90,18 @@ def fetched(scratch: Path) -> Path:
     """Return the folder of the source, fetched with pip and unpacked in ``scratch``."""
     options = ["--quiet", "--no-binary", ":all:", "--no-deps", "--dest", str(scratch)]
     subprocess.run([sys.executable, "-m", "pip", "download", *options, f"libsvm-official=={VERSION}"], check=False)
-    found = next(scratch.glob("libsvm*.tar.gz"), None)
-    if found is None:
+    archive = next(scratch.glob("libsvm*.tar.gz"), None)
+    if archive is None:
         raise UsageError(
             f"pip could not fetch the source of libsvm-official {VERSION}; unpack it by hand and give its folder."
         )
-    subprocess.run(["tar", "-xzf", found, "-C", scratch], check=True)
+    subprocess.run(["tar", "-xzf", archive, "-C", scratch], check=True)
     return next(path for path in scratch.iterdir() if path.is_dir())
 
 
 @dataclass(frozen=True)
 class LibSVMCounted(LibSVMOfficial):
-    """LIBSVM 3.37 in one thread, which says how many kernel values it computed for its columns.
+    """LIBSVM 3.37 in one thread, which reports how many kernel values it computed for its columns.
 
     info : ``kernel_evaluations_libsvm``, without the n values of the diagonal
     """
@@ -125,9 +125,9 @@ class LibSVMCounted(LibSVMOfficial):
         """Train with the counter at zero."""
         counter = c_longlong.in_dll(sys.modules[self.package].libsvm, _COUNTER)
         counter.value = 0
-        found = super().train(problem, data)
-        found.info = {**found.info, COUNT: counter.value}
-        return found
+        iterate = super().train(problem, data)
+        iterate.info = {**iterate.info, COUNT: counter.value}
+        return iterate
 
 
 @hookimpl

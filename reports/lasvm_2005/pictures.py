@@ -24,23 +24,24 @@ ACROSS = {"visited": "examples processed", "cpu": "CPU s, finishing included", "
 def selected(results: Results, figures: Sequence[str]) -> pd.DataFrame:
     """Return the runs of figures 11 to 15, with the criterion that chose the examples."""
     runs = results.runs(figures)
-    found = runs["solver"].str.extract(r"selection=(\w+)")[0].fillna("random").where(runs["solver"] != LIBSVM, "libsvm")
-    return runs.assign(criterion=found.str.upper(), visited=runs["info.visited"].fillna(runs["n_train"]))
+    chosen = runs["solver"].str.extract(r"selection=(\w+)")[0].fillna("random")
+    criterion = chosen.where(runs["solver"] != LIBSVM, "libsvm")
+    return runs.assign(criterion=criterion.str.upper(), visited=runs["info.visited"].fillna(runs["n_train"]))
 
 
 def by_digit(results: Results) -> pd.DataFrame:
     """Return the runs of single digits: with all images, or with a part while LIBSVM was run on more digits of that."""
     runs = results.runs("figure4")
     both = [runs[runs["set"].str.fullmatch(rf"mnist-\d{end}")] for end in ("", "-of-10000")]
-    return max(both, key=lambda own: (own["solver"] == LIBSVM).sum()).sort_values("set", kind="stable")
+    return max(both, key=lambda part: (part["solver"] == LIBSVM).sum()).sort_values("set", kind="stable")
 
 
 def deltas(results: Results) -> pd.DataFrame:
     """Return the runs of figure 10 with delta_max and way; LIBSVM's on the same draws with each delta_max."""
-    told = {with_delta(way, delta): (delta, words) for delta in DELTAS for way, words in WAYS.items()}
+    settings = {with_delta(way, delta): (delta, words) for delta in DELTAS for way, words in WAYS.items()}
     runs, libsvm = results.runs("figure10"), results.runs("figure8", set="banana", solver=LIBSVM)
-    found = runs["solver"].map(told).str
-    runs = runs.assign(delta_max=found[0], way=found[1])
+    setting = runs["solver"].map(settings).str
+    runs = runs.assign(delta_max=setting[0], way=setting[1])
     libsvm = libsvm[libsvm["dataset"].isin(runs["dataset"])].assign(way="LIBSVM")
     return pd.concat([runs, libsvm.merge(runs[["delta_max"]].drop_duplicates(), how="cross")])
 
@@ -49,12 +50,12 @@ def cached(results: Results) -> pd.DataFrame:
     """Return figure 6: the time over LIBSVM's with the largest cache, by digit and cache."""
     runs = results.runs("figure6")
     base = runs[runs["solver"] == f"{LIBSVM}[cache_mb={CACHES[-1]}]"].assign(solver="base")
-    found = []
+    parts = []
     for solver in dict.fromkeys(runs["solver"]):
         both = pairs(pd.concat([runs, base]), solver, "base", "cpu")
         name, _, cache = solver.rstrip("]").partition("[cache_mb=")
-        found.append(both.assign(name=name, cache_mb=float(cache), ratio=both["cpu_x"] / both["cpu_y"]))
-    return pd.concat(found) if found else pd.DataFrame(columns=["set", "name", "cache_mb", "ratio"])
+        parts.append(both.assign(name=name, cache_mb=float(cache), ratio=both["cpu_x"] / both["cpu_y"]))
+    return pd.concat(parts) if parts else pd.DataFrame(columns=["set", "name", "cache_mb", "ratio"])
 
 
 def sizes(results: Results) -> pd.DataFrame:
@@ -71,8 +72,8 @@ def sizes(results: Results) -> pd.DataFrame:
 def figures_1_to_5(results: Results) -> Any:
     """Draw errors, times and support vectors of the classifiers of MNIST, and times over support vectors."""
     runs = by_digit(results)
-    beside = runs["solver"].map({solver: 0.13 * (place - 2) for place, solver in enumerate(NAMES)}).astype(float)
-    runs = runs.assign(x=runs["set"].str[len("mnist-")].astype(float) + beside, name=runs["solver"].map(NAMES)).dropna(
+    offset = runs["solver"].map({solver: 0.13 * (place - 2) for place, solver in enumerate(NAMES)}).astype(float)
+    runs = runs.assign(x=runs["set"].str[len("mnist-")].astype(float) + offset, name=runs["solver"].map(NAMES)).dropna(
         subset="x"
     )
     drawn = [runs.assign(panel=f"{title}, by digit", y=runs[name]) for name, title in QUANTITIES.items()]
@@ -100,13 +101,16 @@ def figure10(results: Results) -> Any:
 
 
 def _over(runs: pd.DataFrame, across: Sequence[str], level: pd.DataFrame, **options: Any) -> Any:
-    """Draw the errors of lines over some quantities, a panel each, or over one in panels of their own; LIBSVM's across."""
+    """Draw errors over each quantity of ``across``, a panel a quantity, or over a single one, a panel for each ``panel`` of the runs.
+
+    LIBSVM's error is a horizontal line across each panel.
+    """
     parts = []
     for quantity in across:
         x = runs.groupby(["panel", "line", "solver"])[quantity].transform("mean")
-        own = runs.assign(x=x, panel=ACROSS[quantity] if len(across) > 1 else runs["panel"])
-        ends = own.groupby("panel", sort=False)["x"].agg(["min", "max"]).reset_index().melt("panel", value_name="x")
-        parts += [own, level.drop(columns="panel", errors="ignore").merge(ends, how="cross")]
+        points = runs.assign(x=x, panel=ACROSS[quantity] if len(across) > 1 else runs["panel"])
+        ends = points.groupby("panel", sort=False)["x"].agg(["min", "max"]).reset_index().melt("panel", value_name="x")
+        parts += [points, level.drop(columns="panel", errors="ignore").merge(ends, how="cross")]
     if len(across) == 1:
         options["xlabel"] = ACROSS[across[0]]
     figure = lines(pd.concat(parts), "x", "error", panel="panel", line="line", columns=3, xscale="log", **options)
@@ -124,7 +128,7 @@ def criteria(figure: str, cut: float = 0.0) -> Any:
         runs = selected(results, [figure])
         level = selected(results, ["figure13"]) if figure == "figure14" else runs
         level = level[level["solver"] == LIBSVM].assign(line=CLEAN if figure == "figure14" else "LIBSVM")
-        runs = runs[runs["solver"] != LIBSVM].assign(panel="", line=lambda own: own["criterion"])
+        runs = runs[runs["solver"] != LIBSVM].assign(panel="", line=lambda rows: rows["criterion"])
         limits: dict[str, Any] = {"yscale": "log"}
         if cut and len(level):
             limits = {"ylim": (0.98 * runs["error"].min(), cut * level["error"].mean())}

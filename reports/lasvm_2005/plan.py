@@ -80,20 +80,20 @@ def _quick() -> Iterator[Block]:
     banana = SETTINGS["banana"].small()
     yield from banana.blocks("figure8", [ONE, TWO], 2, once=[LIBSVM])
     yield from banana.blocks("figure9", [ONLINE, PRINTED], 1)
-    for each in digits("", (3, 8), quick=True):
-        yield from each.blocks("figure4", [ONE, TWO, AVERAGED], 1, once=[LIBSVM], **TOGETHER)
+    for setting in digits("", (3, 8), quick=True):
+        yield from setting.blocks("figure4", [ONE, TWO, AVERAGED], 1, once=[LIBSVM], **TOGETHER)
     split = replace(SETTINGS["adult"].small(), name="adult-split")
     yield from split.blocks("figure11", curve(CRITERIA, (50, 150)), 1, once=[LIBSVM], runs=65)
 
 
 def _full() -> Iterator[Block]:
     for name in SMALL:
-        each, runs = replace(SETTINGS[name], cache_mb=40.0), 5 if name in ("adult", "reuters") else 10
+        setting, runs = replace(SETTINGS[name], cache_mb=40.0), 5 if name in ("adult", "reuters") else 10
         printed = [] if name.endswith("raetsch") else [EACH]
-        yield from each.blocks("figure8", [ONE, TWO, *printed], runs, once=[LIBSVM, COUNTED, SMO])
-        yield from each.blocks("epochs", [FIVE], 3)
+        yield from setting.blocks("figure8", [ONE, TWO, *printed], runs, once=[LIBSVM, COUNTED, SMO])
+        yield from setting.blocks("epochs", [FIVE], 3)
         if printed:
-            yield from each.blocks("figure9", [ONLINE, PRINTED], runs)
+            yield from setting.blocks("figure9", [ONLINE, PRINTED], runs)
     forest = replace(SETTINGS["forest-100k"], cache_mb=512.0)
     yield from forest.blocks("figure8", [ONE, TWO], 1, once=[LIBSVM, COUNTED], time_limit=14_400.0)
     yield from forest.blocks("figure9", [ONLINE, PRINTED], 1, time_limit=7200.0)
@@ -102,15 +102,15 @@ def _full() -> Iterator[Block]:
     banana = replace(SETTINGS["banana"], cache_mb=40.0)
     yield from banana.blocks("figure10", [with_delta(way, delta) for delta in DELTAS for way in WAYS], 10)
     for part in ("", ",n=10000"):
-        for each in digits(part, range(10), quick=False):
-            yield from each.blocks("figure4", [ONE, TWO, AVERAGED, AVERAGED_TEN], 1, once=[LIBSVM], **TOGETHER)
+        for setting in digits(part, range(10), quick=False):
+            yield from setting.blocks("figure4", [ONE, TWO, AVERAGED, AVERAGED_TEN], 1, once=[LIBSVM], **TOGETHER)
     for gamma in (0.005, 0.01, 0.02):  # which one is the paper's, see the search below
-        for each in digits("", range(10), quick=False):
-            each = replace(each, name=f"{each.name}-gamma-{gamma:g}", gamma=gamma)
-            yield from each.blocks("figure4", [EXACT], 1, **TOGETHER)
+        for setting in digits("", range(10), quick=False):
+            setting = replace(setting, name=f"{setting.name}-gamma-{gamma:g}", gamma=gamma)
+            yield from setting.blocks("figure4", [EXACT], 1, **TOGETHER)
     cached = {name: [f"{name}[cache_mb={cache}]" for cache in CACHES] for name in (ONE, LIBSVM)}
-    for each in digits(",n=10000", range(10), quick=False):
-        yield from each.blocks("figure6", cached[ONE], 1, once=cached[LIBSVM])
+    for setting in digits(",n=10000", range(10), quick=False):
+        yield from setting.blocks("figure6", cached[ONE], 1, once=cached[LIBSVM])
     split = Setting("adult-split", "adult-split[seed={k}]")
     yield from split.blocks("figure11", curve(CRITERIA, ADULT_STOPS), 10, once=[LIBSVM], runs=65)
     yield from IMAGE.blocks("figure13", curve(CRITERIA[:3], IMAGE_STOPS), 5, once=[LIBSVM], runs=5)
@@ -122,8 +122,8 @@ def _full() -> Iterator[Block]:
         yield from noisy(share).blocks("figure15", solvers, 5, protocol="shares that the paper's text does not name")
     for name, (selection, sizes) in SIZES.items():
         for n in sizes:
-            each = Setting(f"{name}-of-{n}", selection.format(n=n), cache_mb=1024.0)
-            yield from each.blocks("scaling", [ONE], 3 if n <= 100_000 else 1)
+            setting = Setting(f"{name}-of-{n}", selection.format(n=n), cache_mb=1024.0)
+            yield from setting.blocks("scaling", [ONE], 3 if n <= 100_000 else 1)
     yield from searched()
 
 
@@ -163,15 +163,15 @@ def searched() -> Iterator[Block]:
         forest = name == "forest-100k"
         for gamma, n in itertools.product(gammas, ("25000", "100000") if forest else ("",)):
             cache = 1024.0 if forest else 40.0
-            each = Setting(title, selection.replace("{n}", n), _C.get(name), gamma, cache_mb=cache)
+            setting = Setting(title, selection.replace("{n}", n), _C.get(name), gamma, cache_mb=cache)
             solvers = [EXACT] if forest else [EXACT, EACH]
-            yield from each.blocks("settings", solvers, 3 if "{k}" in selection else 1)
+            yield from setting.blocks("settings", solvers, 3 if "{k}" in selection else 1)
 
 
 # -- the ten classifiers decide together -------------------------------------------------------------------
 
 
-def together(quick: bool) -> Iterator[Row]:
+def combined_errors(quick: bool) -> Iterator[Row]:
     """Yield the error and the CPU time of the classifiers of figure 4 that decide together: the greatest score wins.
 
     The runs are the plan's, and come from the store; what it does not hold is measured.
@@ -179,33 +179,33 @@ def together(quick: bool) -> Iterator[Row]:
     blocks = [block for block in plan(quick) if block["figure"] == "figure4"]
     plugins = study_named("lasvm-2005").plugin_paths
     for suffix in dict.fromkeys(str(block["set"])[len("mnist-8") :] for block in blocks):
-        own = [block for block in blocks if str(block["set"])[len("mnist-8") :] == suffix]
-        options = {name: value for name, value in own[0].items() if name not in _NOT_OPTIONS}
+        group = [block for block in blocks if str(block["set"])[len("mnist-8") :] == suffix]
+        options = {name: value for name, value in group[0].items() if name not in _NOT_OPTIONS}
         result = harness.compare(
-            ",".join(own[0]["plugins"]), [block["datasets"][0] for block in own], plugin_path=plugins, quiet=True,
+            ",".join(group[0]["plugins"]), [block["datasets"][0] for block in group], plugin_path=plugins, quiet=True,
             store=harness.default_store().with_name("papers.sqlite"), **options,
         )  # fmt: skip
-        sources = [load_registry(plugins).select_datasets(block["datasets"][0])[0] for block in own]
+        sources = [load_registry(plugins).select_datasets(block["datasets"][0])[0] for block in group]
         labels = np.stack([source.load().y_test for source in sources])
-        for solver in own[0]["plugins"]:
-            found = [each for each in result.records if each["label"] == solver and each["status"] == harness.Status.OK]
-            if len(found) < len(own):
-                continue
-            scores = {each["dataset"]: each["metrics"]["test-scores"] for each in found}
-            error = multiclass_error(labels, np.stack([scores[source.label] for source in sources]))
-            named = {"set": f"mnist{suffix}", "solver": solver, "seed": 0, "protocol": own[0]["protocol"]}
-            yield {**named, "quantity": "error", "value": error}
-            times = [
-                value for each in found for name, _, value in rows.quantities({**each, "trace": None}) if name == "cpu"
+        for solver in group[0]["plugins"]:
+            records = [
+                each for each in result.records if (each["label"], each["status"]) == (solver, harness.Status.OK)
             ]
-            yield {**named, "quantity": "cpu", "value": sum(times)}
+            if len(records) < len(group):
+                continue
+            scores = {record["dataset"]: record["metrics"]["test-scores"] for record in records}
+            error = multiclass_error(labels, np.stack([scores[source.label] for source in sources]))
+            named = {"set": f"mnist{suffix}", "solver": solver, "seed": 0, "protocol": group[0]["protocol"]}
+            yield {**named, "quantity": "error", "value": error}
+            values = [row for record in records for row in rows.quantities({**record, "trace": None})]
+            yield {**named, "quantity": "cpu", "value": sum(value for name, _, value in values if name == "cpu")}
 
 
 _NOT_OPTIONS = ("figure", "set", "plugins", "datasets", "protocol", "runs")
 
 
 def multiclass_error(labels: Any, scores: Any) -> float:
-    """Return the percentage of points whose greatest score is not that of their own classifier; points of none are left out.
+    """Return the percentage of points whose greatest score is not their class's; points without a class are left out.
 
     labels, scores : (k, n), of each classifier
     """

@@ -59,7 +59,7 @@ class Rescaled(DataSource):
 
 
 def listed(targets: Any, scores: Any) -> list[float]:
-    """Return the (n_test,) scores of the test points, to nine digits: a record holds lists, no arrays and no long texts."""
+    """Return the (n_test,) scores of the test points, to nine digits; a record stores lists, but neither arrays nor long texts."""
     return [float(f"{score:.9g}") for score in scores]
 
 

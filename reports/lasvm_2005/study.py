@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from reports.kit.estimates import Estimate, differences, errors, geometric, mean_of, pairs, ratios, within
-from reports.kit.page import beside
+from reports.kit.page import with_published
 from reports.kit.pictures import grid, legend, plain
 from reports.kit.results import QUANTITIES, Quantity, Results
 from reports.kit.rows import grouped
@@ -40,36 +40,36 @@ def compared(results: Results) -> pd.DataFrame:
 
 
 def _counted(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return runs with the kernel values that LIBSVM counts itself beside those that the harness counts."""
-    own = runs.get("info.kernel_evaluations_libsvm", pd.Series(index=runs.index, dtype=float))
+    """Return runs whose kernel values are LIBSVM's count where the harness has none, with the deviation ``sd`` of the error."""
+    reported = runs.get("info.kernel_evaluations_libsvm", pd.Series(index=runs.index, dtype=float))
     sd = grouped(runs, ["set", "solver"])["error"].transform("std")
-    return runs.assign(kernel_evaluations=runs["kernel_evaluations"].fillna(own), sd=sd)
+    return runs.assign(kernel_evaluations=runs["kernel_evaluations"].fillna(reported), sd=sd)
 
 
 def times(runs: pd.DataFrame) -> list[Estimate]:
     """Return the time of LASVM over that of the faster of two LIBSVM in the same sessions, for each set."""
-    found: dict[str, Estimate] = {}
-    for each in (*ratios(runs, ONE, COUNTED, "cpu"), *ratios(runs, ONE, LIBSVM, "cpu")):
-        found[each.name] = max(each, found.get(each.name, each), key=lambda one: one.value)
-    return list(found.values())
+    slowest: dict[str, Estimate] = {}
+    for ratio in (*ratios(runs, ONE, COUNTED, "cpu"), *ratios(runs, ONE, LIBSVM, "cpu")):
+        slowest[ratio.name] = max(ratio, slowest.get(ratio.name, ratio), key=lambda estimate: estimate.value)
+    return list(slowest.values())
 
 
-def texts(found: Sequence[Estimate], paper: Any = ()) -> dict[str, str]:
+def texts(estimates: Sequence[Estimate], paper: Any = ()) -> dict[str, str]:
     """Return each estimate with its interval, and the paper's, by its name."""
-    own = {each.name: each.text().removeprefix(f"{each.name} ") for each in found}
-    return {name: f"{text}; {paper[name]:.2f}" if name in paper else text for name, text in own.items()}
+    texts = {estimate.name: estimate.text().removeprefix(f"{estimate.name} ") for estimate in estimates}
+    return {name: f"{text}; {paper[name]:.2f}" if name in paper else text for name, text in texts.items()}
 
 
 def _printed(results: Results, *figures: str) -> pd.DataFrame:
-    found = results.published[results.published["figure"].isin(figures)]
-    return found.replace({"quantity": {"libsvm_kernel_values_M": "kernel_values_M"}})
+    published = results.published[results.published["figure"].isin(figures)]
+    return published.replace({"quantity": {"libsvm_kernel_values_M": "kernel_values_M"}})
 
 
 def _table(
     runs: pd.DataFrame, index: Sequence[str], names: Sequence[str], published: pd.DataFrame | None = None
 ) -> pd.DataFrame:
     paper = pd.DataFrame() if published is None else published
-    return beside(runs, paper, index, {name: PRINTED_AS[name] for name in names})
+    return with_published(runs, paper, index, {name: PRINTED_AS[name] for name in names})
 
 
 # -- tables ------------------------------------------------------------------------------------------------
@@ -87,33 +87,32 @@ def over_libsvm(results: Results) -> dict[str, tuple[list[Estimate], dict[str, f
         "kernel values, as printed": (ratios(runs, EACH, COUNTED, "kernel_evaluations"), "kernel_values_M"),
         "CPU time": (times(runs), "seconds"),
     }
-    return {title: (found, theirs[quantity].dropna().to_dict()) for title, (found, quantity) in columns.items()}
+    return {title: (ours, theirs[quantity].dropna().to_dict()) for title, (ours, quantity) in columns.items()}
 
 
 def against(results: Results) -> pd.DataFrame:
     """One epoch of LASVM over LIBSVM in the same runs: the interval in parentheses, then the paper's ratio"""
     columns = {"error, points more": texts(errors(compared(results), ONE, LIBSVM))}
-    columns |= {title: texts(own, paper) for title, (own, paper) in over_libsvm(results).items()}
+    columns |= {title: texts(ours, paper) for title, (ours, paper) in over_libsvm(results).items()}
     return pd.DataFrame(columns).rename_axis("set")
 
 
 def drawn(results: Results) -> Any:
     """Draw what `over_libsvm` returns, ours with its intervals, and the paper's."""
-    found = over_libsvm(results)
-    names = list(dict.fromkeys(each.name for own, _ in found.values() for each in own))
+    comparisons = over_libsvm(results)
+    names = list(dict.fromkeys(estimate.name for ours, _ in comparisons.values() for estimate in ours))
     if not names:
         return None
-    figure, panels = grid(len(found), height=0.5 + 0.32 * len(names))
+    figure, panels = grid(len(comparisons), height=0.5 + 0.32 * len(names))
     handles = {}
-    for axes, (title, (ours, paper)) in zip(panels, found.items(), strict=True):
+    for axes, (title, (ours, paper)) in zip(panels, comparisons.items(), strict=True):
         ends = [(each.low, each.high) if each.has_interval else (each.value, each.value) for each in ours]
         spread = np.abs([np.subtract(end, each.value) for end, each in zip(ends, ours, strict=True)]).reshape(-1, 2).T
-        at, there = [names.index(each.name) for each in ours], [name for name in names if name in paper]
-        handles["here, with its interval"] = axes.errorbar(
-            [each.value for each in ours], at, xerr=spread, fmt="o", ms=5
-        )
-        rows = [names.index(name) for name in there]
-        (handles["the paper"],) = axes.plot([paper[name] for name in there], rows, "D", c="#444444", fillstyle="none")
+        at, printed = [names.index(estimate.name) for estimate in ours], [name for name in names if name in paper]
+        values = [estimate.value for estimate in ours]
+        handles["here, with its interval"] = axes.errorbar(values, at, xerr=spread, fmt="o", ms=5)
+        rows = [names.index(name) for name in printed]
+        (handles["the paper"],) = axes.plot([paper[name] for name in printed], rows, "D", c="#444444", fillstyle="none")
         axes.axvline(1.0, color="#222222", linewidth=0.8)
         axes.set(title=title, xscale="log", ylim=(len(names) - 0.5, -0.5))
         axes.set_yticks(range(len(names)), names if axes is panels[0] else [])
@@ -125,8 +124,8 @@ def figure8(results: Results) -> pd.DataFrame:
     """Figure 8: error, support vectors, kernel values and time"""
     names = ("error", "sd", "support_vectors", "kernel_values_M", "seconds", "gap")
     runs = _counted(results.runs("figure8")).sort_values("set", kind="stable")
-    found = _table(runs, ["set", "solver"], names, _printed(results, "figure8"))
-    return found.assign(protocol=grouped(runs, ["set", "solver"], sort=False)["protocol"].first())
+    table = _table(runs, ["set", "solver"], names, _printed(results, "figure8"))
+    return table.assign(protocol=grouped(runs, ["set", "solver"], sort=False)["protocol"].first())
 
 
 def settings(results: Results) -> pd.DataFrame:
@@ -146,36 +145,36 @@ def settings(results: Results) -> pd.DataFrame:
     paper = paper[paper["set"].isin(runs["set"])].assign(features="", gamma=0.0, n_train=0)
     index, quantities = ["set", "features", "gamma", "n_train"], ["error", "support_vectors", "kernel_values_M"]
     grouped(runs, [*index, "solver"])
-    found = pd.concat([paper, runs]).pivot_table(index=index, columns="solver", values=quantities)
-    theirs = found.xs("", level="features").droplevel([1, 2]).loc[found.index.get_level_values("set")]
-    distance = np.log(found / theirs.to_numpy()).abs().mean(axis=1).to_numpy()
-    found = found.reset_index()
+    table = pd.concat([paper, runs]).pivot_table(index=index, columns="solver", values=quantities)
+    theirs = table.xs("", level="features").droplevel([1, 2]).loc[table.index.get_level_values("set")]
+    distance = np.log(table / theirs.to_numpy()).abs().mean(axis=1).to_numpy()
+    table = table.reset_index()
     words = {EXACT: "LIBSVM", EACH: "LASVM"}
-    found.columns = [f"{words[solver]}: {name.replace('_', ' ')}" if solver else name for name, solver in found.columns]
-    whole = found["n_train"] > 0.9 * found.groupby("set")["n_train"].transform("max")
-    asked = zip(found["set"], found["features"], found["gamma"], strict=True)
-    found["used here"] = [USED.get(name, "") if (words, gamma) in SCALED else "" for name, words, gamma in asked]
-    found.loc[found["n_train"] == 0, ["features", "gamma", "n_train"]] = "(the paper)", np.nan, np.nan
-    found["distance"] = np.where(whole | found["n_train"].isna(), distance, np.nan)
-    return found.sort_values(["set", "distance"]).set_index("set")
+    table.columns = [f"{words[solver]}: {name.replace('_', ' ')}" if solver else name for name, solver in table.columns]
+    whole = table["n_train"] > 0.9 * table.groupby("set")["n_train"].transform("max")
+    cells = zip(table["set"], table["features"], table["gamma"], strict=True)
+    table["used here"] = [USED.get(name, "") if (words, gamma) in SCALED else "" for name, words, gamma in cells]
+    table.loc[table["n_train"] == 0, ["features", "gamma", "n_train"]] = "(the paper)", np.nan, np.nan
+    table["distance"] = np.where(whole | table["n_train"].isna(), distance, np.nan)
+    return table.sort_values(["set", "distance"]).set_index("set")
 
 
 def changes(results: Results) -> pd.DataFrame:
     """Return by how many percent the finishing step changes error, support vectors and time: the means of the same runs."""
-    found = {}
+    percentages = {}
     for quantity in ("error", "support_vectors", "cpu"):
         both = pairs(results.runs("figure9"), PRINTED, ONLINE, quantity).groupby("set", sort=False)
         share = both[f"{quantity}_x"].mean() / both[f"{quantity}_y"].mean()
-        found[f"{quantity.replace('cpu', 'seconds')}_change"] = 100.0 * (share - 1.0)
-    return pd.DataFrame(found)
+        percentages[f"{quantity.replace('cpu', 'seconds')}_change"] = 100.0 * (share - 1.0)
+    return pd.DataFrame(percentages)
 
 
 def figure9(results: Results) -> pd.DataFrame:
     """Figure 9: what the finishing step changes, in percent of what was before it"""
     ours = changes(results)
     columns = {name: Quantity(f"{name.replace('_', ' ')}, %", name, form="+.0f") for name in ours}
-    found = beside(ours.reset_index(), _printed(results, "figure9"), ["set"], columns, over=())
-    return found.assign(runs=grouped(results.runs("figure9", solver=PRINTED), "set").size())
+    table = with_published(ours.reset_index(), _printed(results, "figure9"), ["set"], columns, over=())
+    return table.assign(runs=grouped(results.runs("figure9", solver=PRINTED), "set").size())
 
 
 def figure10(results: Results) -> pd.DataFrame:
@@ -191,9 +190,9 @@ def figure4(results: Results) -> pd.DataFrame:
 
 def numbers(results: Results) -> dict[str, Any]:
     """Return the errors of figure 4 with all images, the paper's in parentheses, draws and seeds, and how far RANDOM went."""
-    found = figure4(results).get("error %", pd.Series(dtype=str))
-    own = {solver: text for (name, solver), text in found.items() if name == "mnist"}
-    told = "; ".join(f"{name} {own[solver]}" for solver, name in pictures.NAMES.items() if solver in own)
+    columns = figure4(results).get("error %", pd.Series(dtype=str))
+    texts = {solver: text for (name, solver), text in columns.items() if name == "mnist"}
+    together = "; ".join(f"{name} {texts[solver]}" for solver, name in pictures.NAMES.items() if solver in texts)
     runs = (
         results.every.query("solver != @LIBSVM")
         .groupby(["figure", "solver"])
@@ -204,7 +203,7 @@ def numbers(results: Results) -> dict[str, Any]:
     draws = {name: f"{least} to {most}" if least < most else most for name, least, most in runs.itertuples()}
     noisy = pictures.selected(results, ["figure14"]).query("criterion == 'RANDOM'")
     noisy = grouped(noisy, ["set", "solver"])["visited"].mean().max()
-    return {"together": told, "draws": draws, "noisy": f"{noisy:,.0f}"}
+    return {"together": together, "draws": draws, "noisy": f"{noisy:,.0f}"}
 
 
 def digits(results: Results) -> pd.DataFrame:
@@ -215,7 +214,7 @@ def digits(results: Results) -> pd.DataFrame:
 def figure6(results: Results) -> pd.DataFrame:
     """Figure 6: time over LIBSVM's with the largest cache, geometric means over the digits"""
     runs = pictures.cached(results).rename(columns={"ratio": "time"})
-    mean = {"time": lambda own: np.exp(np.log(own).mean()), "set": "nunique"}
+    mean = {"time": lambda values: np.exp(np.log(values).mean()), "set": "nunique"}
     return runs.groupby(["name", "cache_mb"]).agg(mean).rename(columns={"set": "digits"})
 
 
@@ -228,13 +227,13 @@ def selected(results: Results) -> pd.DataFrame:
 def below(results: Results, solver: str) -> list[Estimate]:
     """Return how far the dual is below LIBSVM's, relative, for each set."""
     both = pairs(results.runs(["figure8", "epochs"]), solver, LIBSVM, "dual").groupby("set", sort=False)
-    return within(mean_of(str(name), 1.0 - own["dual_x"] / own["dual_y"], ".1e") for name, own in both)
+    return within(mean_of(str(name), 1.0 - group["dual_x"] / group["dual_y"], ".1e") for name, group in both)
 
 
 def epochs(results: Results) -> pd.DataFrame:
     """How far the dual is below LIBSVM's after one, two and five epochs, relative; section 3.3"""
-    found = {name: texts(below(results, solver)) for name, solver in (("x1", ONE), ("x2", plan.TWO), ("x5", plan.FIVE))}
-    return pd.DataFrame(found).rename_axis("set")
+    solvers = {"x1": ONE, "x2": plan.TWO, "x5": plan.FIVE}
+    return pd.DataFrame({name: texts(below(results, solver)) for name, solver in solvers.items()}).rename_axis("set")
 
 
 def scaling(results: Results) -> pd.DataFrame:
@@ -246,13 +245,13 @@ def derived(results: Results) -> pd.DataFrame:
     """Return what figure 9 and section 4.4 print and no run has by itself."""
     changed = changes(results).rename_axis("set").reset_index().melt("set", var_name="quantity").assign(solver=PRINTED)
     runs = pictures.selected(results, ["figure11"])
-    means = grouped(runs, ["criterion", "solver"])[["support_vectors", "error"]].mean().reset_index()
-    level = means.loc[means["criterion"] == "LIBSVM", "error"].min()
-    good = means[(means["criterion"] == "AUTOACTIVE") & (means["error"] <= level)]
+    by_criterion = grouped(runs, ["criterion", "solver"])[["support_vectors", "error"]].mean().reset_index()
+    level = by_criterion.loc[by_criterion["criterion"] == "LIBSVM", "error"].min()
+    good = by_criterion[(by_criterion["criterion"] == "AUTOACTIVE") & (by_criterion["error"] <= level)]
     reached = {"set": "adult-split", "solver": "lasvm[selection=autoactive]", "quantity": "support_vectors_at_libsvm"}
-    found = pd.concat([changed, pd.DataFrame([{**reached, "value": good["support_vectors"].min()}])])
+    values = pd.concat([changed, pd.DataFrame([{**reached, "value": good["support_vectors"].min()}])])
     protocols = results.runs(["figure9", "figure11"]).groupby("set")["protocol"].first()
-    return found.assign(protocol=found["set"].map(protocols)).dropna(subset=["value"])
+    return values.assign(protocol=values["set"].map(protocols)).dropna(subset=["value"])
 
 
 # -- claims ------------------------------------------------------------------------------------------------
@@ -272,10 +271,10 @@ def claims(results: Results) -> dict[str, list[Estimate]]:
     delta = pd.concat([results.runs("figure10"), results.runs("figure8", set="banana", solver=LIBSVM)])
     noisy = finishing["set"].isin(["banana", "adult", "usps-n"])
     clean = finishing["set"].isin(["waveform", "reuters", "usps"])
-    there = np.where(eight["solver"] == LIBSVM, eight["set"] == "mnist-8", eight["set"] == "mnist-8-noise")
-    # each beside the one with clean labels
+    of_mnist = np.where(eight["solver"] == LIBSVM, eight["set"] == "mnist-8", eight["set"] == "mnist-8-noise")
+    # LIBSVM is run on clean labels, the others on flipped ones
     draw = eight["dataset"].str.extract(r"noise_seed=(\d+)")[0].fillna("0").astype(int)
-    flipped = eight.assign(seed=draw, set="mnist-8, 10 % flipped", dataset="")[there.astype(bool)]
+    flipped = eight.assign(seed=draw, set="mnist-8, 10 % flipped", dataset="")[of_mnist.astype(bool)]
 
     def by_delta(way: str, values: Sequence[float], compare: Any) -> list[Estimate]:
         return [replace(one, name=f"{d:g}") for d in values for one in compare(delta, plan.with_delta(way, d), LIBSVM)]
@@ -298,14 +297,14 @@ def claims(results: Results) -> dict[str, list[Estimate]]:
         "repeated": by_delta("epochs=2,", plan.DELTAS, errors),
         "small": within(by_delta("", plan.DELTAS[-4:], partial(differences, quantity="error")), least=0.0),
         "active": [
-            replace(one, name=f"{name.upper()}, {stop:,}") for name in ("active", "autoactive") for stop in (5000, 7500)
-            for one in estimates(adult, stopped_at(name, stop), LIBSVM, "error", most=0.0)
+            replace(estimate, name=f"{name.upper()}, {stop:,}") for name in ("active", "autoactive") for stop in (5000, 7500)
+            for estimate in estimates(adult, stopped_at(name, stop), LIBSVM, "error", most=0.0)
         ],
         "auto": estimates(adult, stopped_at("autoactive", 2500), LIBSVM, "error", most=0.0, aspect="points of error")
         + estimates(adult, stopped_at("autoactive", 2500), ONE, "cpu", most=1 / 15, aspect="time"),
         "gradient": [
-            one for own, stop in ((adult, 2500), (flipped, 2400))
-            for one in estimates(own, stopped_at("gradient", stop), stopped_at("random", stop), "error", least=0.25)
+            estimate for chosen, stop in ((adult, 2500), (flipped, 2400))
+            for estimate in estimates(chosen, stopped_at("gradient", stop), stopped_at("random", stop), "error", least=0.25)
         ],
         "clean": first_as_good(eight),
         "noise": errors(flipped, stopped_at("active", 3200), LIBSVM),
@@ -317,11 +316,11 @@ def growth(results: Results) -> list[Estimate]:
     runs = pictures.sizes(results)
     runs = runs[runs["n_train"] >= 5000].assign(draw=runs["dataset"].str.extract(r"seed=(\d+)")[0])
     fits: dict[str, list[float]] = {}
-    for (family, _), own in grouped(runs, ["family", "draw"], ["n_train"], ["set", "dataset"], sort=False):
-        if own["n_train"].nunique() > 2:
-            time, product = np.polyfit(np.log(own["n_train"]), np.log(own[["cpu", "product"]]), 1)[0]
+    for (family, _), group in grouped(runs, ["family", "draw"], ["n_train"], ["set", "dataset"], sort=False):
+        if group["n_train"].nunique() > 2:
+            time, product = np.polyfit(np.log(group["n_train"]), np.log(group[["cpu", "product"]]), 1)[0]
             fits.setdefault(str(family), []).append(time - product)
-    return within((mean_of(family, found) for family, found in fits.items()), most=0.0)
+    return within((mean_of(family, powers) for family, powers in fits.items()), most=0.0)
 
 
 def first_as_good(runs: pd.DataFrame) -> list[Estimate]:
@@ -329,26 +328,20 @@ def first_as_good(runs: pd.DataFrame) -> list[Estimate]:
     runs = runs[runs["set"] == "mnist-8"]
     grouped(runs, ["solver", "session", "seed"], over=())
     whole = runs.loc[runs["solver"] == ONE, ["session", "seed", "error", "cpu"]]
-    own = runs.merge(whole, on=["session", "seed"], suffixes=("", "_whole"))
-    own = own[own["criterion"].isin(["GRADIENT", "ACTIVE"]) & (own["error"] <= own["error_whole"])]
-    first = own.sort_values("support_vectors").drop_duplicates(["criterion", "session", "seed"])
-    found = (first["cpu"] / first["cpu_whole"]).groupby(first["criterion"])
-    return within((geometric(str(name), each) for name, each in found), most=1.25)
+    curve = runs.merge(whole, on=["session", "seed"], suffixes=("", "_whole"))
+    curve = curve[curve["criterion"].isin(["GRADIENT", "ACTIVE"]) & (curve["error"] <= curve["error_whole"])]
+    first = curve.sort_values("support_vectors").drop_duplicates(["criterion", "session", "seed"])
+    groups = (first["cpu"] / first["cpu_whole"]).groupby(first["criterion"])
+    return within((geometric(str(name), values) for name, values in groups), most=1.25)
 
 
 STUDY = Study(
-    name="lasvm-2005",
-    title="Bordes, Ertekin, Weston, Bottou, Fast Kernel Classifiers with Online and Active Learning (2005)",
-    plan=plan.plan,
-    own={"figure4": plan.together},
+    name="lasvm-2005", title="Bordes, Ertekin, Weston, Bottou, Fast Kernel Classifiers with Online and Active Learning (2005)",
+    plan=plan.plan, measurements={"figure4": plan.combined_errors},
     tables={
         "against": against, "figure8": figure8, "settings": settings, "figure4": figure4, "digits": digits, "epochs": epochs,
         "figure6": figure6, "scaling": scaling, "figure9": figure9, "figure10": figure10, "selected": selected,
     },
-    pictures={"figure8": drawn, **pictures.PICTURES},
-    estimates=claims,
-    numbers=numbers,
-    derived=derived,
-    plugins=("plugin.py", "libsvm_counted.py"),
-    printed=PRINTED_AS,
+    pictures={"figure8": drawn, **pictures.PICTURES}, estimates=claims, numbers=numbers, derived=derived,
+    plugins=("plugin.py", "libsvm_counted.py"), printed=PRINTED_AS,
 )  # fmt: skip

@@ -60,11 +60,8 @@ class Admissions(Solver):
         gone = np.zeros(problem.n, bool) if whole else np.asarray(last.dual_coef) == 0.0
         left, right = z < self.bend, z > 1.0
         sides = {
-            "admitted_left": left,
-            "admitted_right": right,
-            "cleaned_left": left & gone,
-            "cleaned_right": right & gone,
-        }
+            "admitted_left": left, "admitted_right": right, "cleaned_left": left & gone, "cleaned_right": right & gone,
+        }  # fmt: skip
         counts = {"support_vectors": support, "non_support": int(last.working_set) - support, "admitted": problem.n}
         yield replace(last, done=True, info={**counts, **{name: int(those.sum()) for name, those in sides.items()}})
 

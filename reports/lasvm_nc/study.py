@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from harness import Status
 from reports.kit.estimates import Estimate, differences, errors, ratios, within
-from reports.kit.page import beside
+from reports.kit.page import with_published
 from reports.kit.pictures import COLOURS, dots, lines
 from reports.kit.results import QUANTITIES, Quantity, Results, select
 from reports.kit.rows import IDENTITY, grouped, newest, pivoted
@@ -41,7 +42,7 @@ N = {"adult": 32_561, "mnist-8": 60_000, "banana": 4000, "reuters": 7770, "usps"
 def part_of(name: str, n: int) -> Any:
     """Return ``n`` training points of a set, other ones in each repetition, and all of its test points.
 
-    An online solver's model after these is that of an epoch over more points at this place: it has seen nothing else.
+    An online solver's model after these is that of an epoch over more points at this place: no later example has had an influence.
     """
     data = SETS[name]
     return replace(data, name=f"{name}, {n} examples", selection=f"subset[of={data.selection},n={n},seed={{k}}]")
@@ -52,21 +53,22 @@ def plan(quick: bool) -> list[Block]:
     if quick:
         small = [replace(SETS[name].small(), gamma=gamma) for name, gamma in (("banana", 1.0), ("usps-n", 0.05))]
         bent = [f"{solver}[s={s:g}]" for solver in (NC, I) for s in (-3.0, 0.5)]
-        runs = [block for each in small for block in each.blocks("table3", SOLVERS, 2, traced=True, **HOW)]
+        runs = [block for setting in small for block in setting.blocks("table3", SOLVERS, 2, traced=True, **HOW)]
         return [*runs, *small[0].blocks("figure5", bent, 1, **HOW)]
-    found: list[Block] = []
+    blocks: list[Block] = []
     bent = [f"{solver}[s={s:g}]" for solver in (NC, I) for s in BENDS]
     for name, data in SETS.items():
         few = {"mnist-8": 1, "banana": RUNS}.get(name, 3)
-        found += data.blocks("table3", SOLVERS, RUNS, runs=RUNS, traced=True, **HOW)
-        found += data.blocks("figure5", bent, few, runs=RUNS, **HOW)
+        blocks += data.blocks("table3", SOLVERS, RUNS, runs=RUNS, traced=True, **HOW)
+        blocks += data.blocks("figure5", bent, few, runs=RUNS, **HOW)
         for share in SHARES:
-            found += part_of(name, N[name] // share).blocks("figure4", SOLVERS, few, runs=RUNS, **HOW)
+            blocks += part_of(name, N[name] // share).blocks("figure4", SOLVERS, few, runs=RUNS, **HOW)
     online = {**HOW, "formulation": "c-svc,c-svc-nobias"}
-    found += SETS["adult"].blocks("figure2", [ONLINE, PRINTED], 3, **online)
+    blocks += SETS["adult"].blocks("figure2", [ONLINE, PRINTED], 3, **online)
     for share in SHARES:
-        found += part_of("adult", N["adult"] // share).blocks("figure2", [ONLINE, G], 3, **online)
-    return [*found, *SETS["adult"].blocks("table1", [f"admissions[oracle={each}]" for each in (FULL, G)], 1, **HOW)]
+        blocks += part_of("adult", N["adult"] // share).blocks("figure2", [ONLINE, G], 3, **online)
+    recorders = [f"admissions[oracle={solver}]" for solver in (FULL, G)]
+    return [*blocks, *SETS["adult"].blocks("table1", recorders, 1, **HOW)]
 
 
 RAMP = {
@@ -84,26 +86,29 @@ PRINTED_AS = {
 def table3(results: Results) -> pd.DataFrame:
     """Table 3: the four solvers after one epoch, s = -1; figure 8 is its last column."""
     names = ("accuracy", "prbep", "auc", "g_means", "support_vectors", "kernel_values_M", "seconds")
-    columns = {name: PRINTED_AS[name] for name in names}
-    return beside(results.runs("table3"), select(results.published, figure="table3"), ["set", "solver"], columns)
+    return _table(results, "table3", names)
 
 
 def differing(results: Results) -> pd.DataFrame:
     """Where Table 3 differs: accuracies by more than 0.3 points, counts by more than a quarter."""
-    found = results.coverage().query(
+    covered = results.coverage().query(
         "figure == 'table3' and quantity in ['accuracy', 'support_vectors', 'kernel_values_M']"
     )
-    found = found.dropna(subset=["ours"]).assign(times=lambda each: each["ours"] / each["value"])
-    points = found["quantity"] == "accuracy"
-    far = (points & ((found["ours"] - found["value"]).abs() > 0.3)) | (~points & ((found["times"] - 1.0).abs() > 0.25))
-    shown = found.loc[far, ["set", "solver", "quantity", "ours", "value", "times"]]
-    return shown.rename(columns={"value": "published", "times": "ours / published"})
+    covered = covered.dropna(subset=["ours"]).assign(times=lambda rows: rows["ours"] / rows["value"])
+    points, off = (covered["ours"] - covered["value"]).abs(), (covered["times"] - 1.0).abs()
+    far = np.where(covered["quantity"] == "accuracy", points > 0.3, off > 0.25)
+    selected = covered.loc[far, ["set", "solver", "quantity", "ours", "value", "times"]]
+    return selected.rename(columns={"value": "published", "times": "ours / published"})
 
 
 def table1(results: Results) -> pd.DataFrame:
     """Table 1: where the examples of adult lay on the ramp when their turn came, and which were removed."""
-    columns = {name: PRINTED_AS[name] for name in RAMP}
-    return beside(results.runs("table1"), select(results.published, figure="table1"), ["set", "solver"], columns)
+    return _table(results, "table1", RAMP)
+
+
+def _table(results: Results, figure: str, names: Iterable[str]) -> pd.DataFrame:
+    columns = {name: PRINTED_AS[name] for name in names}
+    return with_published(results.runs(figure), select(results.published, figure=figure), ["set", "solver"], columns)
 
 
 def bends(results: Results) -> pd.DataFrame:
@@ -122,14 +127,14 @@ def _bent(results: Results) -> pd.DataFrame:
 
 def during(results: Results) -> pd.DataFrame:
     """Figures 2 and 4 as numbers: error, PRBEP and support vectors after more and more examples."""
-    found = grouped(_during(results), ["of", "solver", "n_train"], sort=False)
-    return found.agg(
+    groups = grouped(_during(results), ["of", "solver", "n_train"], sort=False)
+    return groups.agg(
         error=("error", "mean"), PRBEP=("metrics.prbep", "mean"), SV=("support_vectors", "mean"), runs=("run", "size")
     )
 
 
 def _during(results: Results) -> pd.DataFrame:
-    """Return the runs on parts of a set, and those on all of it, with the set's own name as ``of``."""
+    """Return the runs on parts of a set, and those on all of it, with the name of the whole set as ``of``."""
     runs = newest(results.runs(["figure2", "figure4", "table3"], solver=[*SOLVERS, ONLINE]).assign(figure=""))
     runs = runs.assign(of=runs["set"].str.split(",").str[0], prbep=100 * runs["metrics.prbep"])
     parts = runs.loc[runs["set"].str.contains(","), "of"].unique()
@@ -172,8 +177,7 @@ def figure2(results: Results) -> Any:
 
 
 def figure5(results: Results) -> Any:
-    found = _bent(results)
-    mean = grouped(found, ["set", "kind", "s"])[["error", "support_vectors"]].mean().reset_index()
+    mean = grouped(_bent(results), ["set", "kind", "s"])[["error", "support_vectors"]].mean().reset_index()
     near = mean[mean["error"] <= 2 * mean.groupby("set")["error"].transform("min")].sort_values("s")
     several = near.groupby("set")["s"].transform("nunique") > 3
     return lines(near[several], "support_vectors", "error", line="kind", colours=COLOUR, style=".-", xlabel="support vectors",
@@ -184,7 +188,7 @@ def figure8(results: Results) -> Any:
     how = {"aggfunc": "median", "sort": False}
     seconds = pivoted(results.runs("table3"), ["set"], "solver", "cpu", ["dataset", "seed"], **how)
     seconds = seconds.reindex(columns=list(SOLVERS))
-    return dots(seconds, "CPU seconds, median", colours=[COLOUR[each] for each in SOLVERS])
+    return dots(seconds, "CPU seconds, median", colours=[COLOUR[solver] for solver in SOLVERS])
 
 
 def claims(results: Results) -> dict[str, list[Estimate]]:
@@ -196,8 +200,8 @@ def claims(results: Results) -> dict[str, list[Estimate]]:
     chain = (("i / nc", I, NC), ("nc / g", NC, G), ("g / full", G, FULL))
 
     def in_order(quantity: str) -> list[Estimate]:
-        return [found for aspect, one, other in chain
-                for found in within(ratios(runs, one, other, quantity), most=1.0, aspect=aspect)]  # fmt: skip
+        return [estimate for aspect, one, other in chain
+                for estimate in within(ratios(runs, one, other, quantity), most=1.0, aspect=aspect)]  # fmt: skip
 
     return {
         "support": within(ratios(noisy, NC, FULL, "support_vectors"), most=0.5),
@@ -211,16 +215,12 @@ def claims(results: Results) -> dict[str, list[Estimate]]:
 
 
 STUDY = Study(
-    name="lasvm-nc",
-    title="Ertekin, Bottou, Giles, Ignorance is Bliss: Non-Convex Online Support Vector Machines (2011)",
-    plan=plan,
-    tables={"table3": table3, "differing": differing, "table1": table1, "bends": bends, "during": during},
+    name="lasvm-nc", title="Ertekin, Bottou, Giles, Ignorance is Bliss: Non-Convex Online Support Vector Machines (2011)",
+    plan=plan, tables={"table3": table3, "differing": differing, "table1": table1, "bends": bends, "during": during},
     pictures={
         "figure1": over_examples("gap", "gap / examples", yscale="log"), "figure2": figure2, "figure4": figure4, "figure5": figure5,
         "figure6": over_examples("support_vectors", "support vectors"), "figure7": over_examples("millions", "kernel values, M"),
         "figure8": figure8,
     },
-    estimates=claims,
-    plugins=("plugin.py",),
-    printed=PRINTED_AS,
+    estimates=claims, plugins=("plugin.py",), printed=PRINTED_AS,
 )  # fmt: skip

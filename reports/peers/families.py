@@ -1,6 +1,6 @@
 """A plugin for the benchmark alone: the data source ``drawn``, problems that nobody tuned for, and the solver ``limit``.
 
-A draw is told by its family, n, d, noise, seed and number; C and gamma, the data's defaults, do not change the points.
+A draw is identified by its family, n, d, noise, seed and number; C and gamma, the data's defaults, do not change the points.
 ``harness compare --plugin-path reports/peers/families.py 'drawn[family=heavy,n=2000,d=3]' smo-block,libsvm`` runs one.
 
 Source: none; the teacher is the one that the first maps were measured with.

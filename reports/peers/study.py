@@ -1,6 +1,7 @@
-"""smo-block beside the SVM libraries that people use on a CPU: to a certified quality, on sets of papers and on drawn problems.
+"""smo-block against the SVM libraries that people use on a CPU: to a certified quality, on sets of papers and on drawn problems.
 
-A black box stops by its own tolerance; each runs at several, and the loosest whose model the harness certifies is its time.
+A library stops by a tolerance that means something else in each: it runs at several, and its time is that of the loosest one
+whose model the harness certifies.
 """
 
 from __future__ import annotations
@@ -57,13 +58,13 @@ def rivals(*libraries: str, tolerances: Sequence[float] = TOLERANCES) -> list[st
 def draws(n: int, seed: int) -> list[str]:
     """Return problems of all families, twice each: d, noise, C and the kernel's width are drawn."""
     rng = np.random.default_rng([seed, n])
-    found = []
+    selections = []
     for draw, family in enumerate(FAMILIES * 2, 1):
-        d, noise, cost, width = (rng.choice(each) for each in (FEATURES, NOISES, COSTS, WIDTHS))
-        found.append(
+        d, noise, cost, width = (rng.choice(levels) for levels in (FEATURES, NOISES, COSTS, WIDTHS))
+        selections.append(
             f"drawn[family={family},n={n},d={d},noise={noise:g},cost={cost:g},width={width:g},seed={seed},draw={draw}]"
         )
-    return found
+    return selections
 
 
 def plan(quick: bool) -> list[Block]:
@@ -71,49 +72,49 @@ def plan(quick: bool) -> list[Block]:
     how = {"time_limit": 60.0}
     if quick:
         return [{"figure": "map", "set": "n = 500", "datasets": draws(500, 1)[:4], "plugins": rivals("libsvm"), **how}]
-    found: list[Block] = []
+    blocks: list[Block] = []
     limit = {"figure": "limit", "plugins": ["limit"], "seeds": [0], "time_limit": 120.0}
     for name, text in SETS.items():
-        own = {"figure": "sets", "set": name, "datasets": [text], "seeds": [0, 1, 2], "formulation": "c-svc", **how}
-        found.append({**own, "plugins": rivals(*LIBRARIES)})
-        found.append({**limit, "set": name, "datasets": [text], "formulation": "c-svc"})
+        base = {"figure": "sets", "set": name, "datasets": [text], "seeds": [0, 1, 2], "formulation": "c-svc", **how}
+        blocks.append({**base, "plugins": rivals(*LIBRARIES)})
+        blocks.append({**limit, "set": name, "datasets": [text], "formulation": "c-svc"})
         if name in ("banana", "satimage-4", "usps"):
             several = rivals("libsvm", "sklearnex", tolerances=FINE)
-            found.append({**own, "figure": "fine", "plugins": several, "seeds": [0, 1]})
+            blocks.append({**base, "figure": "fine", "plugins": several, "seeds": [0, 1]})
     for n, seed in ((n, seed) for n, seeds in MAP.items() for seed in seeds):
-        own = {"figure": "map", "set": f"n = {n} seed {seed}", "datasets": draws(n, seed), "time_limit": 30.0}
-        own |= {"seeds": RUNS.get(n, [0])}
-        found.append({**own, "plugins": rivals("libsvm", "sklearnex")})
-        found.append({**limit, "set": f"drawn, n = {n:,}", "datasets": draws(n, seed)})
+        base = {"figure": "map", "set": f"n = {n} seed {seed}", "datasets": draws(n, seed), "time_limit": 30.0}
+        base |= {"seeds": RUNS.get(n, [0])}
+        blocks.append({**base, "plugins": rivals("libsvm", "sklearnex")})
+        blocks.append({**limit, "set": f"drawn, n = {n:,}", "datasets": draws(n, seed)})
     for name, threads_ in itertools.product(("adult-16k", "covtype-20k", "ringnorm-10k"), (1, 2)):
-        own = {
+        base = {
             "figure": "threads",
             "set": f"{name} on {threads_} threads",
             "datasets": [SETS[name]],
             "threads": threads_,
         }
         both = rivals("sklearnex", tolerances=[1e-4])
-        found.append({**own, "plugins": both, "seeds": [0, 1, 2], "formulation": "c-svc", **how})
+        blocks.append({**base, "plugins": both, "seeds": [0, 1, 2], "formulation": "c-svc", **how})
     for name, text in _GRIDS.items():
-        own = {"figure": "grid", "set": name, "datasets": [text], "formulation": "c-svc", "time_limit": 300.0}
-        found.append({**own, "plugins": [OURS, "libsvm"], "path": GRID, "folds": 5})
-    return found
+        base = {"figure": "grid", "set": name, "datasets": [text], "formulation": "c-svc", "time_limit": 300.0}
+        blocks.append({**base, "plugins": [OURS, "libsvm"], "path": GRID, "folds": 5})
+    return blocks
 
 
-def _who(runs: pd.DataFrame) -> pd.Series:
+def _library(runs: pd.DataFrame) -> pd.Series:
     return runs["solver"].str.replace(r",?(tol|gap)=[-.e\d]+", "", regex=True).str.replace("[]", "", regex=False)
 
 
 def certified(results: Results, figure: str, tolerances: Sequence[float] = FINE) -> pd.DataFrame:
-    """Return, for each set, data, seed and library, the loosest run whose quality is certified; ``who`` without its tolerance."""
+    """Return, for each set, data, seed and library, the loosest run whose quality is certified; ``library`` lacks its tolerance."""
     runs = results.runs(figure)
     runs = runs[(runs["kkt_violation"] <= KKT) & (runs["relative_gap"] <= GAP)]
     tol = runs["solver"].str.extract(r"tol=([-.e\d]+)")[0].astype(float).fillna(1.0)
-    runs = runs.assign(tol=tol, who=_who(runs))[
+    runs = runs.assign(tol=tol, library=_library(runs))[
         np.isclose(tol.to_numpy()[:, None], [1.0, *tolerances], rtol=1e-3, atol=0.0).any(axis=1)
     ]
     runs = runs.sort_values("tol", ascending=False, kind="stable")
-    key = ["set", "dataset", "seed", "session", "who"]
+    key = ["set", "dataset", "seed", "session", "library"]
     grouped(runs, key, ["tol"], ["solver"])
     return runs.drop_duplicates(key).sort_index()
 
@@ -124,7 +125,7 @@ def ratios(results: Results, figure: str, tolerances: Sequence[float] = FINE) ->
     NaN: no run of it was certified in its time; ``ours``: our seconds
     """
     runs = certified(results, figure, tolerances)
-    cpu = pivoted(runs, ["session", "set", "dataset", "seed"], "who", "cpu", aggfunc="first")
+    cpu = pivoted(runs, ["session", "set", "dataset", "seed"], "library", "cpu", aggfunc="first")
     if OURS not in cpu:
         return pd.DataFrame()
     return cpu.div(cpu[OURS], axis=0).drop(columns=OURS).assign(ours=cpu[OURS])
@@ -132,11 +133,11 @@ def ratios(results: Results, figure: str, tolerances: Sequence[float] = FINE) ->
 
 def sets(results: Results) -> pd.DataFrame:
     """Seconds of smo-block to the certified quality, and times over it of the libraries; empty: not certified within 60 s"""
-    found = ratios(results, "sets")
-    if found.empty:
+    over_ours = ratios(results, "sets")
+    if over_ours.empty:
         return pd.DataFrame()
-    order = [name for name in LIBRARIES if name in found]
-    table = np.exp(np.log(found).groupby("set", sort=False).mean())[["ours", *order]]
+    order = [name for name in LIBRARIES if name in over_ours]
+    table = np.exp(np.log(over_ours).groupby("set", sort=False).mean())[["ours", *order]]
     table["times the limit"] = limits(results)["mean"]
     return table.rename(columns={"ours": "smo-block, CPU s", **LIBRARIES})
 
@@ -145,50 +146,50 @@ def fine(results: Results) -> pd.DataFrame:
     """Times over smo-block's of libraries whose tolerances are factors of 10 apart, and of 2, in the same runs"""
     if results.runs("fine").empty:
         return pd.DataFrame()
-    found = {
+    columns = {
         f"factors of {factor}": np.exp(np.log(ratios(results, "fine", tolerances)).groupby("set", sort=False).mean())
         for factor, tolerances in ((10, TOLERANCES), (2, FINE))
     }  # fmt: skip
-    table = pd.concat(found, axis="columns").drop(columns="ours", level=1).dropna(how="all")
+    table = pd.concat(columns, axis="columns").drop(columns="ours", level=1).dropna(how="all")
     return table.set_axis([f"{LIBRARIES[library]}, {title}" for title, library in table.columns], axis="columns")
 
 
 def drawn(results: Results) -> pd.DataFrame:
     """Drawn problems: times of the libraries over smo-block, over n, family, C and width: geometric mean, least, share below 1"""
-    found = _map(results)
-    if found.empty:
+    table = _map(results)
+    if table.empty:
         return pd.DataFrame()
     rows = []
     for factor in ("n", "family", "C", "width", "d"):
-        for level, own in found.groupby(factor):
+        for level, group in table.groupby(factor):
             for library in ("libsvm", "sklearnex"):
-                values = own[library].dropna()
+                values = group[library].dropna()
                 rows.append({
                     "factor": factor, "level": str(level), "library": LIBRARIES[library],
                     "mean": np.exp(np.log(values).mean()), "least": values.min(),
-                    "below 1": f"{(values < 1).sum()} of {len(values)}", "not certified": int(own[library].isna().sum()),
+                    "below 1": f"{(values < 1).sum()} of {len(values)}", "not certified": int(group[library].isna().sum()),
                 })  # fmt: skip
     return pd.DataFrame(rows)
 
 
 def _map(results: Results) -> pd.DataFrame:
     """Return the ratios of the map, the median of a problem's runs, with the levels of each problem."""
-    found = ratios(results, "map")
-    if found.empty:
-        return found
-    found = found.groupby(["session", "set", "dataset"], sort=False).median().reset_index()
-    levels = {name: found["dataset"].str.extract(rf"{text}=([a-z\d.e+]+)")[0] for name, text in (
+    table = ratios(results, "map")
+    if table.empty:
+        return table
+    table = table.groupby(["session", "set", "dataset"], sort=False).median().reset_index()
+    levels = {name: table["dataset"].str.extract(rf"{text}=([a-z\d.e+]+)")[0] for name, text in (
         ("family", "family"), ("n", "n"), ("d", r"d"), ("noise", "noise"), ("C", "cost"), ("width", "width"))}  # fmt: skip
-    return found.assign(**levels).reindex(columns=list(dict.fromkeys([*found.columns, *levels, "libsvm", "sklearnex"])))
+    return table.assign(**levels).reindex(columns=list(dict.fromkeys([*table.columns, *levels, "libsvm", "sklearnex"])))
 
 
 def defaults(results: Results) -> pd.DataFrame:
     """What each leaves at a tolerance of 1e-3: certified KKT violation and relative gap, the worst of the sets"""
     runs = results.runs("sets")
     runs = runs[runs["solver"].str.contains("tol=0.001") | runs["solver"].str.startswith(OURS)]
-    runs = runs.assign(library=_who(runs).map({OURS: OURS, **LIBRARIES}))
-    found = grouped(runs, "library", ["set", "dataset", "seed"], ["C", "gamma"], sort=False)
-    return found.agg(kkt=("kkt_violation", "max"), gap=("relative_gap", "max"))
+    runs = runs.assign(library=_library(runs).map({OURS: OURS, **LIBRARIES}))
+    groups = grouped(runs, "library", ["set", "dataset", "seed"], ["C", "gamma"], sort=False)
+    return groups.agg(kkt=("kkt_violation", "max"), gap=("relative_gap", "max"))
 
 
 def threads(results: Results) -> pd.DataFrame:
@@ -205,8 +206,8 @@ def limits(results: Results) -> pd.DataFrame:
     """Times of smo-block over the limit, the kernel values between support vectors and all points: mean, least and most"""
     runs = results.runs("limit").reindex(columns=["set", "info.fit_cpu", "info.limit_cpu"])
     runs["times"] = np.log(runs["info.fit_cpu"] / runs["info.limit_cpu"])
-    found = runs.groupby("set", sort=False)["times"]
-    return np.exp(found.agg(["mean", "min", "max"])).assign(problems=found.size())
+    groups = runs.groupby("set", sort=False)["times"]
+    return np.exp(groups.agg(["mean", "min", "max"])).assign(problems=groups.size())
 
 
 def grids(results: Results) -> pd.DataFrame:
@@ -218,10 +219,10 @@ def grids(results: Results) -> pd.DataFrame:
 
 def spread(results: Results) -> Any:
     """Draw the ratio of each drawn problem over the time of ours, a panel a library."""
-    found = _map(results)
-    if found.empty:
+    table = _map(results)
+    if table.empty:
         return None
-    points = found.melt(["ours", "C"], ["libsvm", "sklearnex"], "library", "ratio").replace({"library": LIBRARIES})
+    points = table.melt(["ours", "C"], ["libsvm", "sklearnex"], "library", "ratio").replace({"library": LIBRARIES})
     points = points.sort_values("C", kind="stable").assign(C="C = " + points["C"])
     how = {"xscale": "log", "yscale": "log", "xlabel": "CPU s of smo-block", "ylabel": "times as long"}
     figure = lines(points, "ours", "ratio", panel="library", line="C", style="o", columns=2, over=None, **how)
@@ -233,53 +234,42 @@ def spread(results: Results) -> Any:
 def claims(results: Results) -> dict[str, list[Estimate]]:
     """Return the estimates of each claim."""
     on_sets, on_map = ratios(results, "sets"), _map(results)
-    found: list[Estimate] = []
-    for library, told in LIBRARIES.items():
-        for name, own in on_sets.groupby("set", sort=False) if library in on_sets else ():
-            found += within([geometric(str(name), own[library].dropna(), timed=True)], least=1.0, aspect=told)
+    of_sets: list[Estimate] = []
+    for library, title in LIBRARIES.items():
+        for name, group in on_sets.groupby("set", sort=False) if library in on_sets else ():
+            of_sets += within([geometric(str(name), group[library].dropna(), timed=True)], least=1.0, aspect=title)
     of_map = []
     for library in ("libsvm", "sklearnex"):
-        for n, own in on_map.groupby("n") if len(on_map) else ():
-            of_map.append(geometric(f"{LIBRARIES[library]}, n = {int(n):,}", own[library].dropna()))
-    return {"sets": found, "drawn": within(of_map, least=1.0)}
+        for n, group in on_map.groupby("n") if len(on_map) else ():
+            of_map.append(geometric(f"{LIBRARIES[library]}, n = {int(n):,}", group[library].dropna()))
+    return {"sets": of_sets, "drawn": within(of_map, least=1.0)}
 
 
 def numbers(results: Results) -> Mapping[str, Any]:
-    """Return what the page says of the map and the grids."""
-    found = _map(results)
-    told: dict[str, Any] = {"below": "", "cells": 0, "grids": ""}
-    if len(found):
-        behind = found[["libsvm", "sklearnex"]] < 1.0
-        there = found[["libsvm", "sklearnex"]].notna().sum()
-        below = [f"{behind[each].sum()} of {there[each]} ({LIBRARIES[each]})" for each in behind]
-        told |= {"below": " and ".join(below), "cells": len(found)}
+    """Return the numbers in the prose of the page: of the map, the grids and the limits."""
+    table = _map(results)
+    values: dict[str, Any] = {"below": "", "cells": 0, "grids": ""}
+    if len(table):
+        behind = table[["libsvm", "sklearnex"]] < 1.0
+        measured = table[["libsvm", "sklearnex"]].notna().sum()
+        below = [f"{behind[library].sum()} of {measured[library]} ({LIBRARIES[library]})" for library in behind]
+        values |= {"below": " and ".join(below), "cells": len(table)}
     times = grids(results)["LIBSVM / smo-block"].dropna()
     if len(times):
         middle = np.exp(np.log(times).mean())
-        told["grids"] = f"on the geometric mean {middle:.1f} times as long, at least {times.min():.1f}"
+        values["grids"] = f"on the geometric mean {middle:.1f} times as long, at least {times.min():.1f}"
     of_limit = limits(results).filter(like="drawn", axis="index")
-    told["limits"] = "; ".join(
+    values["limits"] = "; ".join(
         f"{name.removeprefix('drawn, ')}: {row['mean']:.1f} ({row['min']:.1f} to {row['max']:.1f})"
         for name, row in of_limit.iterrows()
     )
-    return {**told, "one": ONE_RUN}
+    return {**values, "one": ONE_RUN}
 
 
 STUDY = Study(
-    name="peers",
-    title="Against the SVM libraries that people use on a CPU",
-    plan=plan,
+    name="peers", title="Against the SVM libraries that people use on a CPU", plan=plan,
     tables={
-        "sets": sets,
-        "fine": fine,
-        "drawn": drawn,
-        "limits": limits,
-        "defaults": defaults,
-        "threads": threads,
-        "grids": grids,
+        "sets": sets, "fine": fine, "drawn": drawn, "limits": limits, "defaults": defaults, "threads": threads, "grids": grids,
     },
-    pictures={"spread": spread},
-    estimates=claims,
-    numbers=numbers,
-    plugins=("families.py",),
-)
+    pictures={"spread": spread}, estimates=claims, numbers=numbers, plugins=("families.py",),
+)  # fmt: skip

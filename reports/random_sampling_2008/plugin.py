@@ -132,7 +132,7 @@ class Figure4(DataSource):
     def load(self) -> Dataset:
         """Return ten points, which are the test points too."""
         a, b, c, d = np.array([[0.0, 0.0, -1.0], [3.0, 0.0, -1.0], [0.0, 3.0, -1.0], [1.0, 1.0, 2.0]])
-        corners = np.array([(2.0 * each + d) / 3.0 for each in (a, b, c)])
+        corners = np.array([(2.0 * corner + d) / 3.0 for corner in (a, b, c)])
         return _around(self, np.array([a, a, b, b, c, c, d]), np.array([0.6, 0.2, 0.2]) @ corners, 3)
 
 
@@ -168,7 +168,7 @@ class LargestBasis(Solver):
         return f"largest-basis solves all subsets of at most {_MOST} examples." if examples > _MOST else None
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        """Yield the solution of all examples with what was found; before it at times the start, for the clock."""
+        """Yield the solution of all examples, its info that of the class; before it now and then that of a subset, for the clock."""
         whole = problem.composed() if isinstance(problem, TubeSVR) else problem
         assert isinstance(whole, HardMargin)
         n = whole.n
@@ -185,14 +185,14 @@ class LargestBasis(Solver):
             coef[members] = oracle.solve(whole.restrict(members)).dual_coef
             squared[subset] = float(coef @ kernel @ coef)
             if count % _PIECE == 0:
-                yield Iterate(_own(problem, coef), step=count)
+                yield Iterate(_of_problem(problem, coef), step=count)
         distance, indices = _nearest(squared, n)
         info = {"largest": largest_basis(squared, n), "subsets": len(squared), "distance": distance, "indices": indices}
         last = oracle.solve(problem)
         yield Iterate(last.dual_coef, last.intercept, done=True, info=info)
 
 
-def _own(problem: Problem, coef: Any) -> Any:
+def _of_problem(problem: Problem, coef: Any) -> Any:
     return problem.of_composed(coef) if isinstance(problem, TubeSVR) else coef
 
 
@@ -238,14 +238,14 @@ class ChosenK(Solver):
     gap: float = parameter(1e-3, "relative gap of a subproblem", gt=0, lt=1)
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        """Yield the solution of the k that was found; in between, with doubling, those of samples."""
+        """Yield the solution of the chosen k; with doubling, solutions of samples before it."""
         assert isinstance(problem, HardMargin)
         most = min(int((problem.targets > 0).sum()), int((problem.targets < 0).sum()))
         if self.how == "doubling":
             yield from (replace(each, info={**each.info, "most": most}) for each in self._doubled(problem, rng))
             return
-        found = smallest_separating_k(problem, self.oracle)
-        k = None if found is None else found[0]
+        smallest = smallest_separating_k(problem, self.oracle)
+        k = None if smallest is None else smallest[0]
         last = get_solver(self.oracle, gap=self.gap).solve(_with_k(problem, k or 1))
         yield Iterate(last.dual_coef, last.intercept, done=k is not None, info={"k": k, "most": most})
 
@@ -254,10 +254,10 @@ class ChosenK(Solver):
         for last in solver.iterates(_with_k(problem, 1), rng):
             if not last.info.get("status"):
                 yield last
-        told = {name: last.info.get(name) for name in ("rounds", "k_doublings", "r")}
-        found = last.info["status"] in ("done", "k doubled")
-        k = round(last.info.get("k_plus", 1.0)) if found else None
-        yield Iterate(last.dual_coef, last.intercept, done=found, step=last.step, info={**told, "k": k})
+        info = {name: last.info.get(name) for name in ("rounds", "k_doublings", "r")}
+        succeeded = last.info["status"] in ("done", "k doubled")
+        k = round(last.info.get("k_plus", 1.0)) if succeeded else None
+        yield Iterate(last.dual_coef, last.intercept, done=succeeded, step=last.step, info={**info, "k": k})
 
 
 def _with_k(problem: HardMargin, k: int) -> ReducedHull:

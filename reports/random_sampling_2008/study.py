@@ -108,77 +108,77 @@ def plan(quick: bool) -> list[Block]:
     hard, soft, tubes = (HARD[:2], SOFT[1:2], TUBES[:1]) if quick else (HARD, SOFT, TUBES)
     seeds = 2 if quick else 5
     both = ("delta=bound", "delta=adaptive")
-    found = [each.block("rounds", [each.solver(delta) for delta in both], seeds) for each in (*hard, *soft)]
-    found += [each.block("counted", [each.solver(f"delta={each.counted}")], seeds) for each in soft]
-    for each in tubes:
-        found.append(each.block("tubes", [each.solver(f"delta={each.delta}")], seeds))
-        found.append(each.block("tubes", [each.solver(exact_one=True)]))
+    blocks = [points.block("rounds", [points.solver(delta) for delta in both], seeds) for points in (*hard, *soft)]
+    blocks += [points.block("counted", [points.solver(f"delta={points.counted}")], seeds) for points in soft]
+    for points in tubes:
+        blocks.append(points.block("tubes", [points.solver(f"delta={points.delta}")], seeds))
+        blocks.append(points.block("tubes", [points.solver(exact_one=True)]))
     for kind, n, k, draws in SMALL[-1:] if quick else SMALL:
         data = {"clouds": "gap-clouds[n=10,n_test=10,d={n},gap=1,seed={seed}]",
             "tube": "tube-clouds[n=5,n_test=10,d={n},seed={seed}]",
                 "corners": "corners[d={n},k={k}]", "figure-4": "figure-4"}[kind]  # fmt: skip
         solver = f"largest-basis[{'epsilon=1,' if kind == 'tube' else ''}D={1.0 / k:.17g}]"
         datasets = list(dict.fromkeys(data.format(n=n, k=k, seed=seed) for seed in range(draws)))
-        found.append({"figure": "bases", "set": f"{kind}, n={n}, k={k}", "datasets": datasets, "plugins": [solver],
+        blocks.append({"figure": "bases", "set": f"{kind}, n={n}, k={k}", "datasets": datasets, "plugins": [solver],
             "kernel": "linear",
                       "formulation": "tube-svr" if kind == "tube" else "reduced-hull", "time_limit": 120.0})  # fmt: skip
     if quick:
-        return found
-    for each in SWEPT:
-        sizes = sorted({max(round(part * each.delta**2), each.n + 1 + 2 * each.k) for part in SHARES})
-        most = math.ceil(each.rounds)
-        solvers = [each.solver("delta=bound", f"r={r}", f"max_rounds={most}") for r in sizes]
-        found.append(each.block("small", solvers, 6))
+        return blocks
+    for points in SWEPT:
+        sizes = sorted({max(round(part * points.delta**2), points.n + 1 + 2 * points.k) for part in SHARES})
+        most = math.ceil(points.rounds)
+        solvers = [points.solver("delta=bound", f"r={r}", f"max_rounds={most}") for r in sizes]
+        blocks.append(points.block("small", solvers, 6))
         # the claim is of half of the theorem's sample: of six runs that all end the interval of the share holds a half
-        half = each.solver("delta=bound", f"r={3 * each.delta**2}", f"max_rounds={most}")
-        found.append(each.block("small", [half], 12))
-    for each in SIZED:
-        found += [each.block("dimension", [each.solver(exact_one=True)]),
-                  each.block("dimension", [each.solver("delta=1", f"r={each.m // 2}", "max_rounds=1")], 10)]  # fmt: skip
+        half = points.solver("delta=bound", f"r={3 * points.delta**2}", f"max_rounds={most}")
+        blocks.append(points.block("small", [half], 12))
+    for points in SIZED:
+        blocks += [points.block("dimension", [points.solver(exact_one=True)]),
+                  points.block("dimension", [points.solver("delta=1", f"r={points.m // 2}", "max_rounds=1")], 10)]  # fmt: skip
     for name, (selection, ks, shares, m) in KERNELS.items():
         for k in ks:
-            own = {"figure": "kernels", "set": f"{name}, rbf, k={k}", "datasets": [selection], "time_limit": 120.0}
-            own["formulation"] = "reduced-hull"
+            base = {"figure": "kernels", "set": f"{name}, rbf, k={k}", "datasets": [selection], "time_limit": 120.0}
+            base["formulation"] = "reduced-hull"
             cap = f"D={1.0 / k:.12g}"
             one = [f"optsoftmargin[{cap},delta=1,r={round(part * m)},max_rounds=1,gap=1e-4,{ORACLE}" for part in shares]
             adaptive = f"optsoftmargin[{cap},delta=adaptive,gap=1e-4,{ORACLE}"
             samples = 80 if name == "digits" else 20  # its support is a twentieth of the others', and scatters more
             for solvers, count in (([f"smo-block[{cap},gap=1e-4]"], 1), (one, samples), ([adaptive], 3)):
-                found.append({**own, "plugins": solvers, "seeds": list(range(count))})
+                blocks.append({**base, "plugins": solvers, "seeds": list(range(count))})
     for name, selection in CHOOSING.items():
-        own = {"figure": "choosing", "set": name, "datasets": [selection], "time_limit": 120.0}
-        own |= {"formulation": "hard-margin", "kernel": "linear"}
-        found += [{**own, "plugins": [BISECTION]}, {**own, "plugins": [DOUBLING], "seeds": list(range(5))}]
-    return found
+        base = {"figure": "choosing", "set": name, "datasets": [selection], "time_limit": 120.0}
+        base |= {"formulation": "hard-margin", "kernel": "linear"}
+        blocks += [{**base, "plugins": [BISECTION]}, {**base, "plugins": [DOUBLING], "seeds": list(range(5))}]
+    return blocks
 
 
 def ladder(quick: bool, results: Results) -> list[Block]:
     """Return the exact solver over k, from the least that separates to the examples of the smaller class."""
-    found: list[Block] = []
+    blocks: list[Block] = []
     for row in results.runs("choosing", solver=BISECTION).to_dict("records"):
         least, most = int(row["info.k"]), int(row["info.most"])
         steps = math.ceil(math.log(max(1.0, most / least)) / math.log(2.0) * 2.0 - 1e-9)
         ks = sorted({min(most, round(least * 2.0 ** (step / 2.0))) for step in range(steps + 1)})
         solvers = [f"smo-block[D={1.0 / k:.17g},gap=1e-3]" for k in ks]
-        found.append({"figure": "ladder", "set": row["set"], "datasets": [row["dataset"]], "plugins": solvers, "kernel": "linear",
+        blocks.append({"figure": "ladder", "set": row["set"], "datasets": [row["dataset"]], "plugins": solvers, "kernel": "linear",
                       "formulation": "reduced-hull", "time_limit": 120.0})  # fmt: skip
-    return found
+    return blocks
 
 
 def sampled(results: Results, figure: str | Sequence[str]) -> pd.DataFrame:
-    """Return the runs that ended, or did the rounds that they were asked for, with the bounds of their points.
+    """Return the runs that ended, or did their one round, with the bounds of their points.
 
     ``extremes`` : those that the violators of the first round stand for
     """
     runs = results.runs(figure, status=None)
-    asked = (runs["status"] == Status.UNFINISHED) & runs["solver"].str.contains("max_rounds=1,")
-    runs = runs[(runs["status"] == Status.OK) | asked]
+    single_round = (runs["status"] == Status.UNFINISHED) & runs["solver"].str.contains("max_rounds=1,")
+    runs = runs[(runs["status"] == Status.OK) | single_round]
     points = runs["set"].map(NAMED)
     columns = {"delta": "delta", "counted": "counted", "bound": "rounds"}
     first = results.course(["info.log_share"], figure, point=0).set_index("run")["info.log_share"]
     m, r = runs["n_train"], runs["info.r"]
     return runs.assign(extremes=runs["run"].map(first) * m * (r + 1) / (m - r), **{
-        column: [getattr(each, name, np.nan) for each in points] for column, name in columns.items()
+        column: [getattr(bounds, name, np.nan) for bounds in points] for column, name in columns.items()
     })  # fmt: skip
 
 
@@ -202,9 +202,9 @@ def counted(results: Results) -> pd.DataFrame:
 def tubes(results: Results) -> pd.DataFrame:
     """Rounds of tubes beside 6 delta ln m (Theorems 5.1 and 5.2), and the support of the optimum beside delta"""
     runs = sampled(results, "tubes")
-    held = grouped(runs[runs["solver"].str.startswith("smo-block")], "set")["support_vectors"].mean()
-    found = _rounds(runs[runs["solver"].str.startswith("opt")])
-    return found.assign(**{"support of the optimum": found.index.get_level_values("set").map(held)})
+    support = grouped(runs[runs["solver"].str.startswith("smo-block")], "set")["support_vectors"].mean()
+    table = _rounds(runs[runs["solver"].str.startswith("opt")])
+    return table.assign(**{"support of the optimum": table.index.get_level_values("set").map(support)})
 
 
 def _rounds(runs: pd.DataFrame) -> pd.DataFrame:
@@ -262,12 +262,12 @@ def choosing(results: Results) -> pd.DataFrame:
     least = grouped(runs[runs["solver"] == BISECTION], "set", over=(), sort=False).first()
     doubled = grouped(runs[runs["solver"] == DOUBLING], "set")
     over = grouped(runs[runs["solver"].str.startswith("smo-block")], "set", ["solver"])
-    found = pd.DataFrame({"m": least["n_train"], "least k": least["info.k"], "error % there": least["error"]})
-    found["doubled to, least"], found["most"] = doubled["info.k"].min(), doubled["info.k"].max()
-    found["rounds"] = doubled["info.rounds"].mean()
-    found["times the kernel values of bisection"] = doubled["kernel_evaluations"].mean() / least["kernel_evaluations"]
-    found["least error % of the ladder"] = over["error"].min().combine(least["error"], np.fmin)
-    return found.rename_axis("set")
+    table = pd.DataFrame({"m": least["n_train"], "least k": least["info.k"], "error % there": least["error"]})
+    table["doubled to, least"], table["most"] = doubled["info.k"].min(), doubled["info.k"].max()
+    table["rounds"] = doubled["info.rounds"].mean()
+    table["times the kernel values of bisection"] = doubled["kernel_evaluations"].mean() / least["kernel_evaluations"]
+    table["least error % of the ladder"] = over["error"].min().combine(least["error"], np.fmin)
+    return table.rename_axis("set")
 
 
 def extremes(results: Results) -> pd.DataFrame:
@@ -282,18 +282,18 @@ def extremes(results: Results) -> pd.DataFrame:
 def kernels(results: Results) -> pd.DataFrame:
     """In a kernel's space: mean extremes of a sample over the support of its solution; the adaptive scheme's last sample"""
     runs = extremes(results)
-    found = grouped(runs, ["set", "named"], sort=False).agg(
+    table = grouped(runs, ["set", "named"], sort=False).agg(
         extremes=("ratio", "mean"), deviation=("ratio", "std"), support=("support_vectors", "mean")
     )
     ended = results.runs("kernels")
     whole = grouped(ended[ended["solver"].str.startswith("smo-block")], "set")["kernel_evaluations"].mean()
     ended = grouped(ended[ended["solver"].str.contains("adaptive")], "set")
-    of_set = found.index.get_level_values("set")
-    found = found.assign(**{
+    of_set = table.index.get_level_values("set")
+    table = table.assign(**{
         "adaptive: rounds": of_set.map(ended["info.rounds"].mean()),
         "times the kernel values of all points": of_set.map(ended["kernel_evaluations"].mean() / whole),
     })  # fmt: skip
-    return found.rename(columns={"extremes": "extremes / support"}).droplevel("set").rename_axis("sample")
+    return table.rename(columns={"extremes": "extremes / support"}).droplevel("set").rename_axis("sample")
 
 
 def rounds_over_m(results: Results) -> Any:
@@ -316,7 +316,7 @@ def sizes(results: Results) -> Any:
 
 
 def dimensions(results: Results) -> Any:
-    """Draw the support of the optimum and the mean extremes of samples beside the two bounds."""
+    """Draw the support of the optimum, the mean extremes of samples and the two bounds."""
     table = dimension(results)
     return dots(table.rename(index=lambda name: ", ".join(name.split(", ")[1::2])), "examples")
 
@@ -325,20 +325,20 @@ def claims(results: Results) -> dict[str, list[Estimate]]:
     """Return the estimates of each claim."""
     runs, small_ = theorem_runs(results), small(results)
     over, over_tubes = (
-        means(each.assign(part=each["info.rounds"] / each["bound"]), "part", ".3f")
-        for each in (runs, theorem_runs(results, "tubes"))
+        means(group.assign(part=group["info.rounds"] / group["bound"]), "part", ".3f")
+        for group in (runs, theorem_runs(results, "tubes"))
     )
     lucky = share("all rounds", int(runs["info.successful_rounds"].sum()), int(runs["info.rounds"].sum()))
     half: list[Estimate | None] = []
-    for name, own in small_.reset_index("r").groupby("set"):
-        most = own["r"].max()
-        few = own[own["r"] <= 0.5 * most].astype(int).iloc[-1]
+    for name, group in small_.reset_index("r").groupby("set"):
+        most = group["r"].max()
+        few = group[group["r"] <= 0.5 * most].astype(int).iloc[-1]
         of = f"{name}: r = {few['r']:,} of {most:,}, share of runs that end"
         half.append(share(of, int(few["ended"]), int(few["runs"])))
     basis = basis_runs(results)
     proved, promised, argued = (
-        [exact(f"over {len(own)} problems", float((own["info.largest"] / own[bound]).max()))] if len(own) else []
-        for own, bound in ((basis[~basis["tube"]], "proved"), (basis[basis["tube"]], "proved"), (basis, "argued"))
+        [exact(f"over {len(part)} problems", float((part["info.largest"] / part[bound]).max()))] if len(part) else []
+        for part, bound in ((basis[~basis["tube"]], "proved"), (basis[basis["tube"]], "proved"), (basis, "argued"))
     )
     doubled = results.runs("choosing", solver=DOUBLING)
     least = grouped(results.runs("choosing", solver=BISECTION), "set", over=())["info.k"].first()
@@ -356,32 +356,28 @@ def claims(results: Results) -> dict[str, list[Estimate]]:
 
 def numbers(results: Results) -> Mapping[str, Any]:
     """Return the counts of the bases, and of the counterexample."""
-    found = basis_runs(results)
+    problems = basis_runs(results)
     figure4 = results.course(["info.distance"], "bases", set="figure-4, n=3, k=3")
     figure4 = grouped(figure4, "point", over=())["info.distance"].first()
     least = next(
         (int(size) + 1 for size, value in figure4.items() if value > 0 and value <= figure4.iloc[-1] * (1 + 1e-6)), 0
     )
     return {
-        "bases": len(found), "within": int((found["info.largest"] <= found["counted"]).sum()),
-        "reached": int((found["info.largest"] == found["counted"]).sum()),
-        "passed": int((found["info.largest"] > found["argued"]).sum()),
+        "bases": len(problems), "within": int((problems["info.largest"] <= problems["counted"]).sum()),
+        "reached": int((problems["info.largest"] == problems["counted"]).sum()),
+        "passed": int((problems["info.largest"] > problems["argued"]).sum()),
         "seven": f"{figure4.get(6, math.nan):.4f}", "all": f"{figure4.iloc[-1]:.4f}" if len(figure4) else "", "enough": least,
     }  # fmt: skip
 
 
 STUDY = Study(
     name="random-sampling-2008",
-    title="Balcazar, Dai, Tanaka, Watanabe, Provably Fast Training Algorithms for Support Vector Machines (2008)",
-    plan=plan,
+    title="Balcazar, Dai, Tanaka, Watanabe, Provably Fast Training Algorithms for Support Vector Machines (2008)", plan=plan,
     later={"ladder": ladder},
     tables={
         "rounds": rounds, "small": small, "dimension": dimension, "bases": bases, "counted": counted, "tubes": tubes,
         "choosing": choosing, "kernels": kernels,
     },
-    pictures={"rounds": rounds_over_m, "small": sizes, "dimension": dimensions},
-    estimates=claims,
-    numbers=numbers,
-    expected=(Status.UNFINISHED,),
-    plugins=("plugin.py",),
+    pictures={"rounds": rounds_over_m, "small": sizes, "dimension": dimensions}, estimates=claims, numbers=numbers,
+    expected=(Status.UNFINISHED,), plugins=("plugin.py",),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""RandSVM: the sets of Tables 1 and 2, each beside the oracle alone and LIBSVM; ringnorm over a grid; and where sampling pays."""
+"""RandSVM: the sets of Tables 1 and 2 against the oracle alone and LIBSVM, and ringnorm over a grid of parameters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pandas as pd
 
 from harness import Status
 from reports.kit.estimates import ONE_RUN, Estimate, differences, ratios, unless_degenerate, within
-from reports.kit.page import beside
+from reports.kit.page import with_published
 from reports.kit.pictures import COLOURS, dots, lines
 from reports.kit.results import QUANTITIES, Quantity, Results
 from reports.kit.rows import REPETITION, grouped, pivoted
@@ -39,26 +39,26 @@ NEAR = 0.5  # points of test error
 
 def ours(name: str) -> list[str]:
     """Return RandSVM-1 over both oracles, with the paper's delta of k for the set."""
-    return [f"{each[:-1]},delta=0.9]" for each in ORACLE] if name == "mnist-digits" else list(ORACLE)
+    return [f"{solver[:-1]},delta=0.9]" for solver in ORACLE] if name == "mnist-digits" else list(ORACLE)
 
 
 def plan(quick: bool) -> list[Block]:
     """Return the runs of both tables and of ringnorm's grid."""
-    found: list[Block] = []
+    blocks: list[Block] = []
     for figure, sets, library, how in (
         ("table1", TABLE1, LIBSVM, {"formulation": "c-svc"}),
         ("table2", TABLE2, LIBSVR, {"formulation": "eps-svr", "metrics": "same-sign"}),
     ):
         for name, selection in (QUICK[figure] if quick else sets).items():
-            own = {"figure": figure, "set": name, "datasets": [selection], "time_limit": LIMIT, "traced": True, **how}
-            own["seeds"] = list(range(SEEDS if name in REPEATED and not quick else 1))
-            found.append({**own, "plugins": [*ours(name), *ORACLE.values(), library]})
+            base = {"figure": figure, "set": name, "datasets": [selection], "time_limit": LIMIT, "traced": True, **how}
+            base["seeds"] = list(range(SEEDS if name in REPEATED and not quick else 1))
+            blocks.append({**base, "plugins": [*ours(name), *ORACLE.values(), library]})
     for C in () if quick else COSTS:
         for gamma in GAMMAS:
-            means = [f"ringnorm[n=1000,n_test=10000,mean={mean:g}]" for mean in MEANS]
-            own = {"figure": "ringnorm", "set": "ringnorm-search", "plugins": [LIBSVM], "datasets": means}
-            found.append({**own, "C": C, "gamma": gamma})
-    return found
+            datasets = [f"ringnorm[n=1000,n_test=10000,mean={mean:g}]" for mean in MEANS]
+            base = {"figure": "ringnorm", "set": "ringnorm-search", "plugins": [LIBSVM], "datasets": datasets}
+            blocks.append({**base, "C": C, "gamma": gamma})
+    return blocks
 
 
 def _of(results: Results, figure: str) -> pd.DataFrame:
@@ -81,9 +81,10 @@ PRINTED_AS = {
 
 def _table(results: Results, figure: str, *names: str) -> pd.DataFrame:
     runs, printed = _of(results, figure), results.published[results.published["figure"] == figure]
-    found = beside(runs, printed, ["set", "solver"], {name: PRINTED_AS[name] for name in names}).drop(columns="runs")
-    found["ended with"] = grouped(runs, ["set", "solver"], sort=False)["ended"].first()
-    return found
+    columns = {name: PRINTED_AS[name] for name in names}
+    table = with_published(runs, printed, ["set", "solver"], columns).drop(columns="runs")
+    table["ended with"] = grouped(runs, ["set", "solver"], sort=False)["ended"].first()
+    return table
 
 
 def table1(results: Results) -> pd.DataFrame:
@@ -126,40 +127,35 @@ def claims(results: Results) -> dict[str, list[Estimate]]:
     for solver, oracle in ORACLE.items():
         both = [(f"over {oracle}, beside LIBSVM", LIBSVM), (f"over {oracle}, beside {oracle} alone", oracle)]
         for aspect, other in both:
-            found = within(ratios(library, solver, other, "cpu"), most=1.0, aspect=aspect)
-            faster += unless_degenerate(found, library, solver)
+            estimates = within(ratios(library, solver, other, "cpu"), most=1.0, aspect=aspect)
+            faster += unless_degenerate(estimates, library, solver)
     accurate: list[Estimate] = []
     for other in (LIBSVM, "smo-block"):
-        found = differences(library[library["formulation"] == "c-svc"], BLOCK, other, "error")
-        accurate += within(found, most=NEAR, aspect=f"beside {other}")
+        estimates = differences(library[library["formulation"] == "c-svc"], BLOCK, other, "error")
+        accurate += within(estimates, most=NEAR, aspect=f"beside {other}")
     return {"time": faster, "accuracy": accurate}
 
 
 def numbers(results: Results) -> dict[str, Any]:
-    """Return the best cells of ringnorm's grid, and how far the means are apart beside their noise."""
+    """Return the best cells of ringnorm's grid, the distance of the two means and their noise."""
     runs = _of(results, "ringnorm")
     if runs.empty:
         return {"best": "", "apart": "", "noise": "", "slower": ""}
     runs["mean"] = runs["dataset"].str.extract(r"mean=([\d.]+)")[0]
     best = grouped(runs, "mean", ["C", "gamma"])["accuracy"].max()
-    noise = 1.96 * sum(each * (100 - each) for each in best) ** 0.5 / runs["n_test"].max() ** 0.5
+    noise = 1.96 * sum(accuracy * (100 - accuracy) for accuracy in best) ** 0.5 / runs["n_test"].max() ** 0.5
     both = results.runs("table1")
-    times = [each.value for each in ratios(both, BLOCK, "smo-block", "cpu")]
+    times = [accuracy.value for accuracy in ratios(both, BLOCK, "smo-block", "cpu")]
     return {
         "best": " and ".join(f"{value:.2f} %" for value in best),
         "apart": f"{best.max() - best.min():.2f}",
         "noise": f"{noise:.2f}",
-        "slower": f"{sum(each > ONE_RUN for each in times)} of {len(times)}",
+        "slower": f"{sum(accuracy > ONE_RUN for accuracy in times)} of {len(times)}",
     }
 
 
 STUDY = Study(
-    name="randsvm",
-    title="Randomized Algorithms for Large scale SVMs (RandSVM, arXiv 0909.3609, 2009)",
-    plan=plan,
-    tables={"table1": table1, "table2": table2, "ringnorm": ringnorm},
-    pictures={"seconds": seconds, "violators": violators},
-    estimates=claims,
-    numbers=numbers,
-    printed=PRINTED_AS,
+    name="randsvm", title="Randomized Algorithms for Large scale SVMs (RandSVM, arXiv 0909.3609, 2009)", plan=plan,
+    tables={"table1": table1, "table2": table2, "ringnorm": ringnorm}, pictures={"seconds": seconds, "violators": violators},
+    estimates=claims, numbers=numbers, printed=PRINTED_AS,
 )  # fmt: skip

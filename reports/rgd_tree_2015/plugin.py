@@ -28,9 +28,9 @@ from reports.kit.plugin_tools import all_rows, dataset, load, load_dense
 class NoisySplit(DataSource):
     """A set divided at random: 40 % for training, 30 % for validation, 30 % for testing; labels of the first two flipped.
 
-    The set's own parts are put together first. Features are standardised by the training part, with a constant column
+    The parts of the set are joined first. Features are standardised by the training part, with a constant column
     last: of a kernel machine without a bias it is the bias, and it changes nothing where there is one. The split's test
-    part holds the validation points and then as many test points, for ``validation-error`` and ``held-out-error``: one
+    part has the validation points and then as many test points, for ``validation-error`` and ``held-out-error``: one
     run gives both, and the accuracy of the two together means nothing. ``planted`` are the flipped training labels.
     """
 
@@ -52,14 +52,14 @@ class NoisySplit(DataSource):
             some = random_split(len(y), self.drawn, self.seed)[0]
             x, y = x[some], y[some]
         x = x.toarray() if is_csr(x) else x
-        held = int(0.3 * len(y))
-        train, others = random_split(len(y), len(y) - 2 * held, self.seed)
-        train, validation, test = train[: self.n], others[:held], others[held:]
+        size = int(0.3 * len(y))
+        train, others = random_split(len(y), len(y) - 2 * size, self.seed)
+        train, validation, test = train[: self.n], others[:size], others[size:]
         y_train, y_validation = (flipped(y[part], self.noise, self.seed) for part in (train, validation))
         scaled = rescaled(x[train], x[np.concatenate([validation, test])], "standard")
-        x_train, x_held = (np.column_stack([each, np.ones(len(each))]) for each in scaled)
-        y_held = np.concatenate([y_validation, y[test]])
-        return dataset(self, x_train, y_train, x_held, y_held, planted=y_train != y[train])
+        x_train, x_others = (np.column_stack([part, np.ones(len(part))]) for part in scaled)
+        y_others = np.concatenate([y_validation, y[test]])
+        return dataset(self, x_train, y_train, x_others, y_others, planted=y_train != y[train])
 
 
 @dataclass(frozen=True)
@@ -121,9 +121,9 @@ class Rescaled(Solver):
             raise UsageError("rescaled needs a constant last column of the points.")
         formulation = OutlierMargin if oracle.takes(OutlierMargin) else CSVCNoBias
         values = {"outliers": self.outliers, "delta": self.delta, "C": problem.settings.C}
-        *_, found = oracle.iterates(formulation.build(problem.kernel, problem.targets, values), rng)
-        weights = np.array(x.T @ found.dual_coef if found.weights is None else found.weights)
-        weights[-1] += found.intercept / x[0, -1]
+        *_, last = oracle.iterates(formulation.build(problem.kernel, problem.targets, values), rng)
+        weights = np.array(x.T @ last.dual_coef if last.weights is None else last.weights)
+        weights[-1] += last.intercept / x[0, -1]
         scale, objective = best_scale(problem, problem.targets * (x @ weights), float(weights @ weights))
         given_up = int(np.sum(scale * problem.targets * (x @ weights) < problem.settings.s))
         info = {"objective": objective, "scale": scale, "given_up": given_up}

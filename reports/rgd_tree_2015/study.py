@@ -73,9 +73,9 @@ def tree(part: float) -> str:
 def _blocks(
     figure: str, name: str, selection: str, draws: int, solvers: Sequence[str], **how: Any
 ) -> list[Block]:  # fmt: skip
-    """Return runs on draws of the data, ``{k}`` in its selection; trees and SVMs are comparisons of their own."""
-    trees = [each for each in solvers if each.startswith(("rgd", "outlier-exact"))]
-    others = [each for each in solvers if each not in trees]
+    """Return runs on draws of the data, ``{k}`` in its selection; trees and SVMs are separate comparisons."""
+    trees = [solver for solver in solvers if solver.startswith(("rgd", "outlier-exact"))]
+    others = [solver for solver in solvers if solver not in trees]
     how = {"kernel": "linear", "time_limit": 60.0, "runs": DRAWS, **how}
     return [block for plugins, formulation in ((trees, "outlier-margin"), (others, "c-svc,ramp-svc")) if plugins
             for block in Setting(name, selection).blocks(figure, plugins, draws, formulation=formulation, **how)]  # fmt: skip
@@ -89,51 +89,49 @@ def plan(quick: bool) -> list[Block]:
     """Return the runs of all figures and tables."""
     measured: dict[str, Any] = {"metrics": f"{VALIDATION},{HELD_OUT}"}
     if quick:
-        few = [each for name in (SOFT, "ramp-cccp", "rgd-tree") for each in METHODS[name][1:3]]
-        found = _blocks("table1", "BreastCancer", _split("of=breast-cancer"), 2, few, **measured)
+        few = [solver for name in (SOFT, "ramp-cccp", "rgd-tree") for solver in METHODS[name][1:3]]
+        blocks = _blocks("table1", "BreastCancer", _split("of=breast-cancer"), 2, few, **measured)
         small = _split("of=breast-cancer,n=20")
-        return [*found, *_blocks("exact", "BreastCancer, n = 20", small, 2, [RAMP_EXACT, *RAMP[:2]], **measured)]
-    found = []
+        return [*blocks, *_blocks("exact", "BreastCancer, n = 20", small, 2, [RAMP_EXACT, *RAMP[:2]], **measured)]
+    blocks = []
     rivals = [
-        *METHODS[SOFT][:3],
-        "filtered[detector=isolation-forest,oracle=smo-block,C=0.01]",
-        *METHODS["ramp-cccp"][:3],
-    ]
+        *METHODS[SOFT][:3], "filtered[detector=isolation-forest,oracle=smo-block,C=0.01]", *METHODS["ramp-cccp"][:3],
+    ]  # fmt: skip
     for part in SHARES:
         data = GAUSSIAN.format(share=part, ratio=10)
-        found += _blocks("figure4a", f"outliers {100 * part:g} %", data, DRAWS, [tree(part), *rivals])
+        blocks += _blocks("figure4a", f"outliers {100 * part:g} %", data, DRAWS, [tree(part), *rivals])
     rounds = [f"rgd-boosted[outliers=0.1,height=5,rounds={n},nodes={nodes}]" for nodes in NODES for n in ROUNDS]
     for ratio in RATIOS:
         solvers = [tree(0.1), *(rounds if ratio == RATIOS[-1] else [])]
-        found += _blocks("figure4b", f"D/rho {ratio:g}", GAUSSIAN.format(share=0.1, ratio=ratio), DRAWS, solvers)
-    methods = [each for name, solvers in METHODS.items() if name != "rgd-tree, deep" for each in solvers]
+        blocks += _blocks("figure4b", f"D/rho {ratio:g}", GAUSSIAN.format(share=0.1, ratio=ratio), DRAWS, solvers)
+    methods = [solver for name, solvers in METHODS.items() if name != "rgd-tree, deep" for solver in solvers]
     for name, selection in SETS.items():
         drawn = {**measured, "protocol": "drawn from a9a"} if name in ("a6a", "a7a") else measured
-        found += _blocks("table1", name, _split(selection), DRAWS, methods, **drawn)
+        blocks += _blocks("table1", name, _split(selection), DRAWS, methods, **drawn)
         wide = [f"smo-block[C={C:g}]" for C in RBF_PRICES]
-        found += _blocks("table1", name, _split(selection), DRAWS, wide, **drawn, kernel="rbf")
-        found += _blocks("clean", f"{name}, clean", _split(f"{selection},noise=0"), DRAWS, METHODS[SOFT], **drawn)
+        blocks += _blocks("table1", name, _split(selection), DRAWS, wide, **drawn, kernel="rbf")
+        blocks += _blocks("clean", f"{name}, clean", _split(f"{selection},noise=0"), DRAWS, METHODS[SOFT], **drawn)
     for name in ("AustralianCredit", "BreastCancer", "GermanNumber", "SVMGuide1"):
-        found += _blocks("depth", name, _split(SETS[name]), 5, METHODS["rgd-tree, deep"], **measured)
+        blocks += _blocks("depth", name, _split(SETS[name]), 5, METHODS["rgd-tree, deep"], **measured)
     for name, selection in SMALL.items():
         exact = [RAMP_EXACT, *RAMP, OUTLIER_EXACT, *MARGINS]
-        found += _blocks("exact", name, _split(selection), 20, exact, **measured, runs=0)
+        blocks += _blocks("exact", name, _split(selection), 20, exact, **measured, runs=0)
     shapes = [("over n", n, 100) for n in SIZES] + [("over d", 5000, d) for d in FEATURES]
-    own = {"formulation": "outlier-margin", "kernel": "linear"}
+    base = {"formulation": "outlier-margin", "kernel": "linear"}
     shapes_of = (f"height={HEIGHT},nodes=50", "height=1,samples=1")  # the theorem's height, and a root with one child
     for kind, (data, shares) in PROMISES.items():
-        own |= {"figure": "theorem", "seeds": list(range(40))}
+        base |= {"figure": "theorem", "seeds": list(range(40))}
         trees = [f"rgd-tree[{shares},delta=0.5,mu={MU:g},{shape},probe=none]" for shape in shapes_of]
-        found.append({**own, "set": kind, "datasets": [data], "plugins": trees})
+        blocks.append({**base, "set": kind, "datasets": [data], "plugins": trees})
     for name, n, d in shapes:
         drawn_set = f"gaussian-outliers[least={n},most={n},test=1,d={d},outliers=0.1,ratio=10]"
-        own |= {"figure": "cost", "seeds": list(range(DRAWS))}
-        found.append({**own, "set": name, "datasets": [drawn_set], "plugins": [tree(0.1)]})
-    return found
+        base |= {"figure": "cost", "seeds": list(range(DRAWS))}
+        blocks.append({**base, "set": name, "datasets": [drawn_set], "plugins": [tree(0.1)]})
+    return blocks
 
 
 def ended(results: Results, figure: str | Sequence[str]) -> pd.DataFrame:
-    """Return the runs that ended with a model: also those of trees none of whose nodes separates what is kept."""
+    """Return the runs that ended with a model: also those of trees without a node that separates the remaining points."""
     runs = results.runs(figure, status=[Status.OK, Status.UNFINISHED])
     names = [f"metrics.{VALIDATION}", f"metrics.{HELD_OUT}", "margin_lower"]
     return runs.reindex(columns=list(dict.fromkeys([*runs.columns, *names])))
@@ -157,8 +155,8 @@ def choices(results: Results, figure: str | Sequence[str] = "table1") -> pd.Data
 
 def table1(results: Results) -> pd.DataFrame:
     """Table 1: mean test errors in percent of what validation chose, and their standard deviation"""
-    found = choices(results)
-    alike = grouped(found, ["set", "method"], varying=CHOSEN, sort=False)["test"].agg(["mean", "std", "size"])
+    chosen = choices(results)
+    alike = grouped(chosen, ["set", "method"], varying=CHOSEN, sort=False)["test"].agg(["mean", "std", "size"])
     text = alike["mean"].map("{:.1f}".format) + alike["std"].map(lambda each: f" ± {each:.1f}" if each == each else "")
     wide = text.unstack()
     order = [name for name in (*METHODS, RBF, RGD) if name in wide]
@@ -181,8 +179,8 @@ def figure4b(results: Results) -> pd.DataFrame:
 
 
 def _errors(results: Results, figure: str) -> pd.DataFrame:
-    found = grouped(ended(results, figure), ["set", "solver"], sort=False)
-    table = found.agg(error=("error", "mean"), deviation=("error", "std"), cpu=("cpu", "median"), draws=("run", "size"))
+    runs = grouped(ended(results, figure), ["set", "solver"], sort=False)
+    table = runs.agg(error=("error", "mean"), deviation=("error", "std"), cpu=("cpu", "median"), draws=("run", "size"))
     table.attrs["forms"] = {"error": ".3f", "deviation": ".3f"}
     return table
 
@@ -192,60 +190,60 @@ def above(results: Results) -> pd.DataFrame:
     runs = results.runs("exact")
     runs = runs.assign(objective=runs["primal"].fillna(runs.get("info.objective", np.nan)))
     best = grouped(runs[runs["solver"] == RAMP_EXACT], "dataset", over=())["objective"].first()
-    found = runs[runs["solver"].isin(RAMP)]
-    over = found["objective"] / found["dataset"].map(best).astype(float) - 1.0
-    return found.assign(above=over.clip(lower=0.0)).dropna(subset=["above"])
+    local = runs[runs["solver"].isin(RAMP)]
+    over = local["objective"] / local["dataset"].map(best).astype(float) - 1.0
+    return local.assign(above=over.clip(lower=0.0)).dropna(subset=["above"])
 
 
 def optima(results: Results) -> pd.DataFrame:
     """How far local solvers end above the global optimum of the ramp loss"""
-    found = above(results)
-    found = found.assign(hit=found["above"] <= SAME, percent=100 * found["above"])
+    local = above(results)
+    local = local.assign(hit=local["above"] <= SAME, percent=100 * local["above"])
     columns = {"within 0.1 %": ("hit", "sum"), "draws": ("hit", "size"), "median %": ("percent", "median"),
         "most %": ("percent", "max"),
                "test error %": (f"metrics.{HELD_OUT}", "mean")}  # fmt: skip
-    return grouped(found, ["set", "solver"], sort=False).agg(**columns)
+    return grouped(local, ["set", "solver"], sort=False).agg(**columns)
 
 
 def margins(results: Results) -> pd.DataFrame:
     """The margins of trees over the widest one, found by branch and bound"""
     runs = ended(results, "exact")
     widest = grouped(runs[runs["solver"] == OUTLIER_EXACT], "dataset", over=())["margin_lower"].first()
-    found = runs[runs["solver"].isin(MARGINS) & (runs["dataset"].map(widest) > 0.0)]
-    ratio = found["margin_lower"].fillna(0.0) / found["dataset"].map(widest).astype(float)
-    return grouped(found.assign(ratio=ratio, apart=ratio > 0.0), ["set", "solver"], sort=False).agg(
+    trees = runs[runs["solver"].isin(MARGINS) & (runs["dataset"].map(widest) > 0.0)]
+    ratio = trees["margin_lower"].fillna(0.0) / trees["dataset"].map(widest).astype(float)
+    return grouped(trees.assign(ratio=ratio, apart=ratio > 0.0), ["set", "solver"], sort=False).agg(
         separates=("apart", "sum"), draws=("apart", "size"), median=("ratio", "median"), least=("ratio", "min")
     )
 
 
 def depth(results: Results) -> pd.DataFrame:
     """Deep trees (20 levels, 7 guesses), the default and the hinge: error of what validation chose, CPU s of all candidates"""
-    found = choices(results, ["table1", "depth"])
-    there = found.loc[found["method"] == "rgd-tree, deep", ["set", "dataset"]]
-    found = found.merge(there, on=["set", "dataset"])
-    found = found[found["method"].isin(["rgd-tree, deep", "rgd-tree", RGD, SOFT])]
-    return grouped(found, ["set", "method"], varying=CHOSEN, sort=False).agg(
+    chosen = choices(results, ["table1", "depth"])
+    deep = chosen.loc[chosen["method"] == "rgd-tree, deep", ["set", "dataset"]]
+    chosen = chosen.merge(deep, on=["set", "dataset"])
+    chosen = chosen[chosen["method"].isin(["rgd-tree, deep", "rgd-tree", RGD, SOFT])]
+    return grouped(chosen, ["set", "method"], varying=CHOSEN, sort=False).agg(
         error=("test", "mean"), cpu=("spent", "mean"), draws=("test", "size")
     )
 
 
 def theorem(results: Results) -> pd.DataFrame:
     """The share of seeds whose tree holds a node at least half as wide as the optimum may be, and what Theorems 2 and 4 promise"""
-    found = _widths(results)
-    found = found.assign(wide=found["width"] >= 1.0 - EPSILON, near=found["width"] >= 0.9)
+    trees = _widths(results)
+    trees = trees.assign(wide=trees["width"] >= 1.0 - EPSILON, near=trees["width"] >= 0.9)
     columns = {
         "wide enough": ("wide", "mean"),
         "within 10 %": ("near", "mean"),
         "least": ("width", "min"),
         "seeds": ("wide", "size"),
     }
-    table = grouped(found, ["set", "solver"], sort=False).agg(**columns).assign(promised=PROMISED)
+    table = grouped(trees, ["set", "solver"], sort=False).agg(**columns).assign(promised=PROMISED)
     table.attrs["forms"] = {"wide enough": ".3f"}
     return table
 
 
 def _widths(results: Results) -> pd.DataFrame:
-    """Return the trees' widths over the least upper bound of the optimal width that any certificate of the problem found."""
+    """Return the trees' widths over the least upper bound of the optimal width in any certificate of the problem."""
     runs = ended(results, "theorem")
     bound = grouped(runs, "set", ["solver", "seed"])["margin_upper"].transform("min") if len(runs) else 1.0
     return runs.assign(width=runs["margin_lower"].fillna(0.0) / bound)
@@ -261,18 +259,18 @@ def cost(results: Results) -> pd.DataFrame:
 
 def powers(results: Results) -> list[Estimate]:
     """Return the power p in a CPU time of a + b n^p, of n and of d: the mean over fits to the runs of each seed."""
-    found: list[Estimate | None] = []
+    estimates: list[Estimate | None] = []
     for name, quantity in (("over n", "n_train"), ("over d", "n_features")):
         runs = results.runs("cost", set=name, solver=tree(0.1))
         fits = []
-        for _, own in grouped(runs, "seed", ["dataset"]):
-            x, cpu = (own[each].to_numpy(float) for each in (quantity, "cpu"))
+        for _, group in grouped(runs, "seed", ["dataset"]):
+            x, cpu = (group[column].to_numpy(float) for column in (quantity, "cpu"))
             if len(x) > 2:
                 start, bounds = [cpu.min(), np.ptp(cpu), 1.0], (0.0, [np.inf, np.inf, 4.0])
                 fit = optimize.least_squares(_relative_errors, start, bounds=bounds, args=(x / x.max(), cpu))
                 fits.append(float(fit.x[2]))
-        found.append(mean_of(name, fits, ".2f"))
-    return within(found)
+        estimates.append(mean_of(name, fits, ".2f"))
+    return within(estimates)
 
 
 def _relative_errors(parameters: Any, x: Any, cpu: Any) -> Any:
@@ -318,56 +316,52 @@ def figure4d(results: Results) -> Any:
 
 def claims(results: Results) -> dict[str, list[Estimate]]:
     """Return the estimates of each claim: on accuracy, the theorem and time, of the paper, on global optima and depth, ours."""
-    found = choices(results, ["table1", "depth"])
-    found = found.assign(solver=found["method"], C=np.nan)
-    rivals = grouped(found[found["method"].isin(BASELINE)], ["set", "method"])["test"].mean()
+    chosen = choices(results, ["table1", "depth"])
+    chosen = chosen.assign(solver=chosen["method"], C=np.nan)
+    rivals = grouped(chosen[chosen["method"].isin(BASELINE)], ["set", "method"])["test"].mean()
     best = dict(rivals.groupby("set").idxmin().tolist())
-    against = found.assign(set=[f"{name} against {best.get(name)}" for name in found["set"]])
-    of_best = found["method"] == found["set"].map(best)
+    against = chosen.assign(set=[f"{name} against {best.get(name)}" for name in chosen["set"]])
+    of_best = chosen["method"] == chosen["set"].map(best)
     against.loc[of_best, "solver"] = "best of the three"
     shares: list[Estimate | None] = []
-    for name, own in grouped(_widths(results), "set", ["solver", "seed"], sort=False):
-        wide, whole = own["width"] >= 1.0 - EPSILON, own["solver"].str.contains(f"height={HEIGHT}")
-        each = share(str(name), int(wide[whole].sum()), int(whole.sum()))
+    for name, group in grouped(_widths(results), "set", ["solver", "seed"], sort=False):
+        wide, whole = group["width"] >= 1.0 - EPSILON, group["solver"].str.contains(f"height={HEIGHT}")
+        estimate = share(str(name), int(wide[whole].sum()), int(whole.sum()))
         trivial = "a root and its child alone have it" * bool(wide[~whole].mean() >= PROMISED)
-        shares.append(each and replace(each, degenerate=trivial))
+        shares.append(estimate and replace(estimate, degenerate=trivial))
     hits = [
-        share(str(solver), int((own["above"] <= SAME).sum()), len(own))
-        for solver, own in grouped(above(results), "solver", ["set", "dataset"], sort=False)
+        share(str(solver), int((group["above"] <= SAME).sum()), len(group))
+        for solver, group in grouped(above(results), "solver", ["set", "dataset"], sort=False)
     ]
     return {
         "accuracy": within(differences(against, RGD, "best of the three", "test"), most=0.0),
         "theorem": within(shares, least=PROMISED),
         "time": within(powers(results), most=1.1),
-        "depth": within(differences(found, "rgd-tree, deep", SOFT, "test"), most=0.0),
+        "depth": within(differences(chosen, "rgd-tree, deep", SOFT, "test"), most=0.0),
         "optima": within(hits, least=0.9),
     }
 
 
 def derived(results: Results) -> pd.DataFrame:
     """Return RGD's mean errors, and by how many percent they are below the best of the three, as the paper prints them."""
-    found = choices(results)
-    if found.empty:
+    chosen = choices(results)
+    if chosen.empty:
         return pd.DataFrame()
-    mean = grouped(found, ["set", "method"], varying=CHOSEN)["test"].mean().unstack().reindex(columns=[*METHODS, RGD])
+    mean = grouped(chosen, ["set", "method"], varying=CHOSEN)["test"].mean().unstack().reindex(columns=[*METHODS, RGD])
     below = 100.0 * (1.0 - mean[RGD] / mean[list(BASELINE)].min(axis=1))
     values = pd.DataFrame({"error": mean[RGD], "improvement": below}).rename_axis("set").reset_index()
-    protocols = found[found["method"] == RGD].groupby("set")["protocol"].first()
-    found = values.melt("set", var_name="quantity").assign(solver=RGD)
-    return found.assign(protocol=found["set"].map(protocols)).dropna(subset=["value"])
+    protocols = chosen[chosen["method"] == RGD].groupby("set")["protocol"].first()
+    values = values.melt("set", var_name="quantity").assign(solver=RGD)
+    return values.assign(protocol=values["set"].map(protocols)).dropna(subset=["value"])
 
 
 STUDY = Study(
-    name="rgd-tree-2015",
-    title="Ding, Xu, Random Gradient Descent Tree: A Combinatorial Approach for SVM with Outliers (2015)",
+    name="rgd-tree-2015", title="Ding, Xu, Random Gradient Descent Tree: A Combinatorial Approach for SVM with Outliers (2015)",
     plan=plan,
     tables={
         "table1": table1, "figure4a": figure4a, "figure4b": figure4b, "depth": depth, "optima": optima,
         "margins": margins, "theorem": theorem, "cost": cost,
     },
-    pictures={"figure4": figure4, "figure4d": figure4d},
-    estimates=claims,
-    derived=derived,
-    expected=(Status.UNFINISHED,),
+    pictures={"figure4": figure4, "figure4d": figure4d}, estimates=claims, derived=derived, expected=(Status.UNFINISHED,),
     plugins=("plugin.py",),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Try what can go wrong, composed at random, for as long as asked, and judge what the harness makes of it.
+"""Compose faults at random for a given time, and check how the harness handles them.
 
     python -m reports.robustness.campaign --seconds 3600 --seed 7
     python -m reports.robustness.campaign --trial plugins:12 --seed 7       # one trial again; its files are kept
@@ -7,9 +7,9 @@ Kinds of trials: ``plugins`` (a solver of the tests' plugins, or of `reports.rob
 floods, leaves processes, yields nonsense), ``kills`` (signals to the command and its processes, then the command again),
 ``lines`` (odd command lines).
 
-Every trial is held to the same promises: the command ends in time with an exit code that the manual knows; no traceback and
-no control character is shown; each run has one row, those of good solvers are ``ok`` and in the store; no process and no file
-is left behind. The files of a trial that breaks one are kept. Ends with 1 if any did.
+Every trial checks the same promises: the command ends in time with an exit code that the manual knows; no traceback and
+no control character is printed; each run has one row, those of good solvers are ``ok`` and in the store; no process and no file
+is left behind. The files of a trial that breaks one stay. The exit code is 1 if any did.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ ROOT = Path(__file__).resolve().parents[2]
 HARNESS = [sys.executable, "-m", "harness"]
 MARKER = "HARNESS_CAMPAIGN"  # in the environment of every process of a trial
 DATA = "twonorm[n=60,n_test=20]"
-PATIENCE = 60.0  # seconds that a command may take beside the limits of its runs, on a machine that does nothing else
+PATIENCE = 60.0  # seconds that a command may take in addition to the limits of its runs, on an idle machine
 SETTLING = 3.0  # seconds for what a command left to be gone
 _SUBREAPER = 36  # of prctl
-# the row of a solver that aborts repeats Python's words behind its own
+# the row of a solver that aborts ends with Python's message
 _FAULTS = re.compile(
     r"Traceback \(most recent call last\)|internal error|Exception ignored in|^Fatal Python error", re.M
 )
@@ -70,7 +70,7 @@ class Done:
 
 @dataclass
 class Place:
-    """The folders of one trial, the processes started in it, and the promises that were broken, a sentence each."""
+    """The folders of one trial, the processes started in it, and a sentence for each broken promise."""
 
     folder: Path
     cache: Path
@@ -83,24 +83,20 @@ class Place:
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         self.given, self.store = self.folder / "given", self.folder / "given" / "store.sqlite"
         self.token = f"{self.folder.name}-{os.getpid()}"
-        self.strangers = {each.pid for each in psutil.Process().children(recursive=True)}
+        self.strangers = {process.pid for process in psutil.Process().children(recursive=True)}
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)  # what the commands leave becomes a child of this process
 
     def start(self, *arguments: str | bytes, name: str = "command") -> subprocess.Popen[bytes]:
         """Start ``harness ARGUMENTS``; what it prints goes to files of that name."""
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("HARNESS_", "PYTEST"))}
-        own = {
-            MARKER: self.token,
-            "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugins")]),
-            "HOME": str(self.folder / "home"),
-            "TMPDIR": str(self.folder / "tmp"),
-            "HARNESS_CACHE": str(self.cache),
-            "HARNESS_STORE": str(self.store),
-            "SLOW_STEPS_LOG": str(self.given / "log"),
-        }
+        inherited = {key: value for key, value in os.environ.items() if not key.startswith(("HARNESS_", "PYTEST"))}
+        variables = {
+            MARKER: self.token, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugins")]),
+            "HOME": str(self.folder / "home"), "TMPDIR": str(self.folder / "tmp"), "HARNESS_CACHE": str(self.cache),
+            "HARNESS_STORE": str(self.store), "SLOW_STEPS_LOG": str(self.given / "log"),
+        }  # fmt: skip
         with (self.folder / f"{name}.out").open("wb") as out, (self.folder / f"{name}.err").open("wb") as err:
             streams = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
-            how = {**streams, "env": {**kept, **own}, "cwd": self.folder / "cwd", "start_new_session": True}
+            how = {**streams, "env": {**inherited, **variables}, "cwd": self.folder / "cwd", "start_new_session": True}
             process = subprocess.Popen([*self.command, *arguments], **how)
         self.started.append(process)
         return process
@@ -124,29 +120,30 @@ class Place:
     def processes(self) -> dict[int, str]:
         """Return the living processes of the trial, by their environment and as adopted children, and what each is."""
         with contextlib.suppress(ChildProcessError):
-            known = {each.pid for each in self.started} | self.strangers
+            known = {process.pid for process in self.started} | self.strangers
             for child in psutil.Process().children():
                 if child.pid not in known:
                     os.waitpid(child.pid, os.WNOHANG)
-        adopted = {each.pid for each in psutil.Process().children(recursive=True)} - _with_descendants(self.strangers)
-        found = {}
+        children = {child.pid for child in psutil.Process().children(recursive=True)}
+        adopted = children - _with_descendants(self.strangers)
+        running = {}
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 ours = process.pid in adopted or process.environ().get(MARKER) == self.token
                 if ours and process.pid != os.getpid() and process.status() != psutil.STATUS_ZOMBIE:
-                    found[process.pid] = " ".join(process.cmdline())[-80:] or process.name()
-        return found
+                    running[process.pid] = " ".join(process.cmdline())[-80:] or process.name()
+        return running
 
     def end_all(self) -> None:
         """End every process of the trial."""
         until = time.monotonic() + SETTLING
-        while (found := self.processes()) and time.monotonic() < until:
-            for pid in found:
+        while (running := self.processes()) and time.monotonic() < until:
+            for pid in running:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
     def close(self, *, keep: bool) -> None:
-        """End what is left, and unless it is to be kept empty the folder."""
+        """End the remaining processes; remove the folder unless ``keep``."""
         self.end_all()
         for process in self.started:
             process.wait()
@@ -157,18 +154,18 @@ class Place:
 
 def _with_descendants(pids: set[int]) -> set[int]:
     """Return these processes and all below them."""
-    found = set(pids)
+    tree = set(pids)
     for pid in pids:
         with contextlib.suppress(psutil.Error):
-            found |= {each.pid for each in psutil.Process(pid).children(recursive=True)}
-    return found
+            tree |= {child.pid for child in psutil.Process(pid).children(recursive=True)}
+    return tree
 
 
 # -- the promises ----------------------------------------------------------------------------------------------
 
 
 def judge_words(place: Place, done: Done, codes: Sequence[int] = (0, 1)) -> None:
-    """Hold a command to its end in time, its exit code and the words it shows."""
+    """Check that a command ended in time, its exit code and its output."""
     if done.code is None:
         place.broken.append(f"had not ended after {done.seconds:.0f} s and was killed")
     elif done.code not in codes:
@@ -182,36 +179,36 @@ def judge_words(place: Place, done: Done, codes: Sequence[int] = (0, 1)) -> None
             place.broken.append(f"the control character {control[0]!r} on {name}")
 
 
-def judge_rows(place: Place, done: Done, asked: Sequence[tuple[str, Any]], good: Sequence[str]) -> None:
-    """Hold a comparison to one row a run, shown and in the store; those of good solvers are ``ok`` and certified.
+def judge_rows(place: Place, done: Done, planned: Sequence[tuple[str, Any]], good: Sequence[str]) -> None:
+    """Check that a comparison prints and stores one row for each run, ``ok`` and certified for good solvers.
 
-    asked : the solver and the first parameter, or else the seed, of each run
+    planned : the solver and the first parameter, or else the seed, of each run
     """
     try:
-        shown, frame = json.loads(done.out), read_results(place.store)
+        rows, frame = json.loads(done.out), read_results(place.store)
     except (ValueError, HarnessError) as error:
         place.broken.append(f"the rows cannot be read: {error}")
         return
-    there = Counter(map(_run_of, shown))
+    shown = Counter(map(_run_of, rows))
     stored = Counter(_run_of(row) for row in frame.to_dict("records") if row["sources"])
     place.broken += frame.attrs["damaged"]
-    place.broken += [f"{there[run]} rows shown of {run}" for run in asked if there[run] != 1]
-    place.broken += [f"no row stored of {run}" for run in asked if run[0] in good and not stored[run]]
+    place.broken += [f"{shown[run]} rows shown of {run}" for run in planned if shown[run] != 1]
+    place.broken += [f"no row stored of {run}" for run in planned if run[0] in good and not stored[run]]
     place.broken += [
         f"the good solver {row['solver']} is {row['status']}: {str(row.get('reason'))[:200]!r}"
-        for row in shown
+        for row in rows
         if row["solver"] in good and (row["status"] != Status.OK or row.get("relative_gap") is None)
     ]
 
 
 def _run_of(row: Mapping[str, Any]) -> tuple[str, Any]:
     parameters = row["parameters"] or {}
-    own = {"bad": "deed", "faulty": "fault", "cheat": "way", "slow-steps": "number"}.get(row["solver"])
-    return row["solver"], parameters.get(own, row["seed"])
+    parameter = {"bad": "deed", "faulty": "fault", "cheat": "way", "slow-steps": "number"}.get(row["solver"])
+    return row["solver"], parameters.get(parameter, row["seed"])
 
 
 def judge_leftovers(place: Place) -> None:
-    """Hold what is over to leaving no process and no file behind."""
+    """Check that no process and no file is left behind."""
     until = time.monotonic() + SETTLING
     while (alive := place.processes()) and time.monotonic() < until:
         time.sleep(0.05)
@@ -252,7 +249,7 @@ def kills(place: Place, rng: random.Random) -> str:
         "--jobs", str(rng.choice((1, 2))), "--format", "json",
     ]  # fmt: skip
     process = place.start(*arguments)
-    told = []
+    signals = []
     for _ in range(rng.randint(1, 3)):
         time.sleep(rng.uniform(0.2, 3.0))
         with contextlib.suppress(psutil.Error):
@@ -261,7 +258,7 @@ def kills(place: Place, rng: random.Random) -> str:
             whole = hit.pid == process.pid
             sent = signal.SIGSTOP if not whole and rng.random() < 0.35 else signal.SIGKILL
             hit.send_signal(sent)
-            told.append(f"{sent.name} to {'the command' if whole else 'a process'}")
+            signals.append(f"{sent.name} to {'the command' if whole else 'a process'}")
     judge_words(place, place.wait(process, 30.0), (0, 1, -signal.SIGKILL))
     for attempt in range(2):
         done = place.run(*arguments, seconds=30.0, name=f"again{attempt}")
@@ -269,7 +266,7 @@ def kills(place: Place, rng: random.Random) -> str:
         if done.code == 0:
             break
     judge_rows(place, done, [("slow-steps", number) for number in numbers], ["slow-steps"])
-    return f"{len(numbers)} runs; {', '.join(told)}"
+    return f"{len(numbers)} runs; {', '.join(signals)}"
 
 
 ODD = (
@@ -298,7 +295,7 @@ def lines(place: Place, rng: random.Random) -> str:
     done = place.run(*(os.fsencode(each.encode(errors="replace")) for each in [command, *arguments]), seconds=30.0)
     judge_words(place, done, (0, 1, 2, 3))
     for path in (place.folder / "cwd").iterdir():
-        path.unlink() if path.is_file() else shutil.rmtree(path)  # a file that was asked for is no leftover
+        path.unlink() if path.is_file() else shutil.rmtree(path)  # a file that an option names is no leftover
     return ascii(" ".join([command, *arguments]))[:300]
 
 
@@ -325,7 +322,7 @@ def trial(kind: str, number: int, seed: int, folder: Path, command: Sequence[str
 
 
 def main() -> int:
-    """Carry out trials for as long as asked."""
+    """Run trials until the time is over."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=0)

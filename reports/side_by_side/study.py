@@ -1,6 +1,6 @@
 """The five lines of work, and what practitioners use, on many sets: parameters chosen by validation, then fresh divisions.
 
-Part ``choice``: on a division of its own each solver goes through a grid of its parameters with three folds of the training part.
+Part ``choice``: each solver searches a grid of its parameters with three folds, on a division that no later part uses.
 Part ``divisions``: with the values that it chose each solver runs on further divisions, all solvers in turns on each.
 Part ``growth``: time, memory and error over the number of points, up to a million.
 """
@@ -15,7 +15,7 @@ from scipy import stats
 
 from harness import Status
 from reports.kit.estimates import Estimate, errors, exact, geometric, ratios, unless_degenerate, within
-from reports.kit.page import beside
+from reports.kit.page import with_published
 from reports.kit.pictures import COLOURS, legend, lines, plt
 from reports.kit.results import QUANTITIES, Results
 from reports.kit.rows import grouped, pivoted
@@ -68,19 +68,22 @@ def _sizes(quick: bool) -> tuple[tuple[str, ...], tuple[str, ...], int]:
 def plan(quick: bool) -> list[Block]:
     """Return the choice of each solver's parameters, and the growth over the number of points."""
     names, solvers, n = _sizes(quick)
-    found: list[Block] = []
+    blocks: list[Block] = []
     for name in names:
         middle = SETS[name][1]
         gammas = [middle * width for width in (WIDTHS[1:] if quick else WIDTHS)]
         for formulation in dict.fromkeys(FORMULATION.get(solver, "c-svc") for solver in solvers):
-            kernels = [each for each in solvers if FORMULATION.get(each, "c-svc") == formulation and each not in LINEAR]
+            machines = [
+                each for each in solvers if FORMULATION.get(each, "c-svc") == formulation and each not in LINEAR
+            ]
             costs = {"outliers": OUTLIERS} if formulation == "outlier-margin" else {"C": COSTS[1:3] if quick else COSTS}
-            own = {"figure": "choice", "set": name, "datasets": [division(name, 0, n)], "folds": 3, "time_limit": 20.0}
-            found.append({**own, "plugins": kernels, "formulation": formulation, "path": {**costs, "gamma": gammas}})
+            base = {"figure": "choice", "set": name, "datasets": [division(name, 0, n)], "folds": 3, "time_limit": 20.0}
+            path = {**costs, "gamma": gammas}
+            blocks.append({**base, "plugins": machines, "formulation": formulation, "path": path})
             if formulation == "c-svc":
                 chosen = [solver for solver in LINEAR if solver in solvers]
-                found.append({**own, "plugins": chosen, "formulation": "c-svc", "kernel": "linear", "path": costs})
-    return [*found, *growth(quick)]
+                blocks.append({**base, "plugins": chosen, "formulation": "c-svc", "kernel": "linear", "path": costs})
+    return [*blocks, *growth(quick)]
 
 
 def growth(quick: bool) -> list[Block]:
@@ -91,35 +94,35 @@ def growth(quick: bool) -> list[Block]:
         for name, more in (("checkerboard", ""), ("twonorm", "noise=0.05,"))
     }
     machines = [EXACT, "libsvm"] if quick else [EXACT, "libsvm", "sklearnex", "lasvm", RANDSVM, "nystroem"]
-    found: list[Block] = []
+    blocks: list[Block] = []
     for name in list(drawn)[: 1 if quick else 2]:
         datasets = [drawn[name].format(n=n) for n in sizes]
-        own = {"figure": "growth", "set": name, "datasets": datasets, "time_limit": 100.0}
-        found.append({**own, "plugins": machines, "formulation": "c-svc"})
+        base = {"figure": "growth", "set": name, "datasets": datasets, "time_limit": 100.0}
+        blocks.append({**base, "plugins": machines, "formulation": "c-svc"})
         if not quick:
-            found.append({**own, "plugins": ["fw-fully-corrective"], "formulation": "l2-svc"})
+            blocks.append({**base, "plugins": ["fw-fully-corrective"], "formulation": "l2-svc"})
         if name == "twonorm":
-            found.append({**own, "plugins": list(LINEAR), "formulation": "c-svc", "kernel": "linear", "C": 1.0})
-    return found
+            blocks.append({**base, "plugins": list(LINEAR), "formulation": "c-svc", "kernel": "linear", "C": 1.0})
+    return blocks
 
 
 def divisions(quick: bool, results: Results) -> list[Block]:
-    """Return the further divisions, each solver with the values that it chose on its own one."""
+    """Return the runs on further divisions, each solver with the values that it chose in part ``choice``."""
     _, _, n = _sizes(quick)
-    found: list[Block] = []
+    blocks: list[Block] = []
     chosen = results.runs("choice")
-    for name, own in chosen.groupby("set", sort=False):
+    for name, group in chosen.groupby("set", sort=False):
         seeds = range(1, (2 if quick else DIVISIONS) + 1)
-        shared = {
+        base = {
             "figure": "divisions", "set": name, "datasets": [division(str(name), seed, n) for seed in seeds], "time_limit": 5.0,
             "runs": DIVISIONS,
         }  # fmt: skip
-        texts = pd.Series([_with(row) for row in own.to_dict("records")], own.index)
-        linear = own["solver"].isin(LINEAR)
-        formulations = ",".join(dict.fromkeys(own.loc[~linear, "formulation"]))
-        found.append({**shared, "plugins": list(texts[~linear]), "formulation": formulations})
-        found.append({**shared, "plugins": list(texts[linear]), "formulation": "c-svc", "kernel": "linear"})
-    return found
+        texts = pd.Series([_with(row) for row in group.to_dict("records")], group.index)
+        linear = group["solver"].isin(LINEAR)
+        formulations = ",".join(dict.fromkeys(group.loc[~linear, "formulation"]))
+        blocks.append({**base, "plugins": list(texts[~linear]), "formulation": formulations})
+        blocks.append({**base, "plugins": list(texts[linear]), "formulation": "c-svc", "kernel": "linear"})
+    return blocks
 
 
 def _with(row: dict[str, Any]) -> str:
@@ -135,25 +138,26 @@ def fits(results: Results, every: bool = False) -> pd.DataFrame:
 
     ``solver`` is its name without these values.
 
-    every : those that failed too
+    every : whether failed runs are included
     """
-    found = results.runs("divisions", status=None if every else Status.OK)
-    plain = found["solver"].str.replace(r"(?<=[\[,])(C|gamma|outliers)=[^,\]]*,?", "", regex=True)
-    found = found.assign(solver=plain.str.replace(",]", "]").str.replace("[]", ""))
+    runs = results.runs("divisions", status=None if every else Status.OK)
+    plain = runs["solver"].str.replace(r"(?<=[\[,])(C|gamma|outliers)=[^,\]]*,?", "", regex=True)
+    runs = runs.assign(solver=plain.str.replace(",]", "]").str.replace("[]", ""))
     # the exact solver was also run on l2-svc, which other solvers chose on the same divisions
-    return found[found["formulation"] == found["solver"].map(FORMULATION).fillna("c-svc")]
+    return runs[runs["formulation"] == runs["solver"].map(FORMULATION).fillna("c-svc")]
 
 
 def error_table(results: Results) -> pd.DataFrame:
     """Test error in percent: the mean over the divisions, and its standard deviation"""
-    found = beside(fits(results), results.published, ["set", "solver"], {"error": QUANTITIES["error"]}, spread=True)
-    return found["error %"].unstack().reindex(index=_present(results), columns=_solvers(results)).T.fillna("")
+    columns = {"error": QUANTITIES["error"]}
+    table = with_published(fits(results), results.published, ["set", "solver"], columns, spread=True)
+    return table["error %"].unstack().reindex(index=_present(results), columns=_solvers(results)).T.fillna("")
 
 
 def seconds(results: Results) -> pd.DataFrame:
     """CPU seconds of a fit with the chosen values: the median over the divisions"""
-    found = grouped(fits(results), ["set", "solver"])["cpu"].median().unstack()
-    return found.reindex(index=_present(results), columns=_solvers(results)).T
+    table = grouped(fits(results), ["set", "solver"])["cpu"].median().unstack()
+    return table.reindex(index=_present(results), columns=_solvers(results)).T
 
 
 def choosing(results: Results) -> pd.DataFrame:
@@ -173,14 +177,14 @@ def _solvers(results: Results) -> list[str]:
 def costs(results: Results) -> pd.DataFrame:
     """Return set, seed, solver, cost: CPU seconds where the error is within 0.5 points of the set's best, else infinite.
 
-    The best is the least mean error of a set; a solver's own mean error decides, its median time counts.
+    The set's best is its least mean error over the solvers. A solver is judged by its mean error and pays its median time.
     """
-    own = grouped(fits(results), ["set", "solver"])
-    own = own.agg(error=("error", "mean"), cpu=("cpu", "median"), runs=("run", "size"))
-    asked = grouped(fits(results, every=True), ["set", "solver"])["run"].size()
-    best = own["error"].groupby("set").transform("min")
-    good = (own["error"] <= best + NEAR) & (own["runs"] == asked.reindex(own.index))
-    cost = own["cpu"].where(good, np.inf)
+    table = grouped(fits(results), ["set", "solver"])
+    table = table.agg(error=("error", "mean"), cpu=("cpu", "median"), runs=("run", "size"))
+    planned = grouped(fits(results, every=True), ["set", "solver"])["run"].size()
+    best = table["error"].groupby("set").transform("min")
+    good = (table["error"] <= best + NEAR) & (table["runs"] == planned.reindex(table.index))
+    cost = table["cpu"].where(good, np.inf)
     return cost.unstack().reindex(index=_present(results), columns=_solvers(results)).fillna(np.inf)
 
 
@@ -222,14 +226,14 @@ def critical_difference(solvers: int, sets: int) -> float:
 
 def grown(results: Results) -> pd.DataFrame:
     """Time, memory and error over the number of points; what was stopped after 100 s says so"""
-    found = results.runs("growth", status=None)
-    found = found[found["status"] != "missing"]
-    n = found["dataset"].str.extract(r"\[n=(\d+)")[0].astype(int)
-    text = found["cpu"].map("{:.3g} s".format).where(found["status"] == Status.OK, found["status"])
-    text += found["peak_memory"].map(lambda mb: f", {mb:,.0f} MB" if mb == mb else "")
-    text += found["error"].map(lambda error: f", {error:.2f} %" if error == error else "")
-    found = found.assign(n=n.map("{:,}".format), text=text)
-    return pivoted(found, ["set", "solver"], "n", "text", aggfunc="first", sort=False).fillna("")
+    runs = results.runs("growth", status=None)
+    runs = runs[runs["status"] != "missing"]
+    n = runs["dataset"].str.extract(r"\[n=(\d+)")[0].astype(int)
+    text = runs["cpu"].map("{:.3g} s".format).where(runs["status"] == Status.OK, runs["status"])
+    text += runs["peak_memory"].map(lambda mb: f", {mb:,.0f} MB" if mb == mb else "")
+    text += runs["error"].map(lambda error: f", {error:.2f} %" if error == error else "")
+    runs = runs.assign(n=n.map("{:,}".format), text=text)
+    return pivoted(runs, ["set", "solver"], "n", "text", aggfunc="first", sort=False).fillna("")
 
 
 def profile(results: Results) -> Any:
@@ -242,7 +246,7 @@ def profile(results: Results) -> Any:
     tau = np.geomspace(1.0, 1000.0, 400)
     handles = {}
     for name, colour in zip(times.columns, COLOURS, strict=False):
-        share = [(times[name] <= each).mean() for each in tau]
+        share = [(times[name] <= limit).mean() for limit in tau]
         (handles[name],) = axes.step(tau, share, where="post", color=colour, linewidth=1.6)
     axes.set(xscale="log", xlim=(1, 1000), ylim=(0, 1), xlabel="times the CPU seconds of the fastest accurate solver",
              ylabel=f"share of {len(times)} sets")  # fmt: skip
@@ -256,12 +260,12 @@ def lines_of_work(results: Results) -> pd.DataFrame:
     cost = costs(results)
     rows = {}
     for line in dict.fromkeys(LINE[solver] for solver in cost.columns):
-        own = _of_line(cost, line)
-        best, accurate = own.min(axis=1), np.isfinite(own.min(axis=1))
+        of_line = _of_line(cost, line)
+        best, accurate = of_line.min(axis=1), np.isfinite(of_line.min(axis=1))
         times = (best / cost[EXACT])[accurate & np.isfinite(cost[EXACT])]
         mean = geometric("", times)
         rows[line] = {
-            "solvers": ", ".join(f"`{solver}`" for solver in own.columns), f"accurate on, of {len(cost)} sets": int(accurate.sum()),
+            "solvers": ", ".join(f"`{solver}`" for solver in of_line), f"accurate on, of {len(cost)} sets": int(accurate.sum()),
             "the fastest on": int((accurate & (best == cost.min(axis=1))).sum()),
             "time over smo-block's (95 %)": "" if mean is None or line == "today" else mean.text().strip(),
         }  # fmt: skip
@@ -288,15 +292,15 @@ def ranked(results: Results) -> Any:
 
 def scaled(results: Results) -> Any:
     """Draw time and memory over n."""
-    found = results.runs("growth")
-    drawn = [found.assign(panel=found["set"] + ": " + title, y=found[quantity])
+    runs = results.runs("growth")
+    drawn = [runs.assign(panel=runs["set"] + ": " + title, y=runs[quantity])
              for quantity, title in (("cpu", "CPU s"), ("peak_memory", "peak memory, MB"))]  # fmt: skip
     how = {"style": ".-", "xscale": "log", "yscale": "log", "xlabel": "points"}
     return lines(pd.concat(drawn).sort_values("panel", kind="stable"), "n_train", "y", panel="panel", columns=2, **how)
 
 
 def claims(results: Results) -> dict[str, list[Estimate]]:
-    """Return the estimates of RandSVM's claim, beside its oracle alone, and of one on each line of work of a paper."""
+    """Return the estimates of RandSVM's claim against its oracle alone, and of a claim on each paper's line of work."""
     runs, cost = fits(results), costs(results)
     sooner = within(ratios(runs, RANDSVM, EXACT, "cpu"), most=1.0, aspect="time")
     off = within(errors(runs, RANDSVM, EXACT), aspect="points of error")
@@ -304,7 +308,7 @@ def claims(results: Results) -> dict[str, list[Estimate]]:
     times = {line: _of_line(cost, line) for line in lines}
     return {
         "randsvm": unless_degenerate([*sooner, *off], runs, RANDSVM),
-        **{line: [_line_time(runs, *each) for each in own.iterrows()] if len(own.T) else [] for line, own in times.items()},
+        **{line: [_line_time(runs, *row) for row in table.iterrows()] if len(table.T) else [] for line, table in times.items()},
     }  # fmt: skip
 
 
@@ -314,15 +318,15 @@ def _of_line(cost: pd.DataFrame, line: str) -> pd.DataFrame:
 
 def _line_time(runs: pd.DataFrame, name: Any, cost: pd.Series) -> Estimate:
     """Return the time over smo-block's of the fastest of some solvers on a set; infinite if their ``cost``, see `costs`, is."""
-    solver, own = str(cost.idxmin()), runs[runs["set"] == name]
-    found = [exact(str(name), np.inf)] if not np.isfinite(cost.min()) else ratios(own, solver, EXACT, "cpu")
+    solver, group = str(cost.idxmin()), runs[runs["set"] == name]
+    estimates = [exact(str(name), np.inf)] if not np.isfinite(cost.min()) else ratios(group, solver, EXACT, "cpu")
     if solver in SAMPLERS:
-        found = unless_degenerate(found, own, solver)
-    return found[0].at_most(1.0)
+        estimates = unless_degenerate(estimates, group, solver)
+    return estimates[0].at_most(1.0)
 
 
 def numbers(results: Results) -> dict[str, Any]:
-    """Return what the page's prose says in numbers."""
+    """Return the numbers in the prose of the page."""
     cost = costs(results)
     if cost.empty:
         return {"sets": 0, "solvers": 0, "critical": float("nan"), "fastest": "", "divisions": 0}
@@ -335,14 +339,10 @@ def numbers(results: Results) -> dict[str, Any]:
 
 
 STUDY = Study(
-    name="side-by-side",
-    title="The five lines of work, and what people use today, on the same data and one clock",
-    plan=plan,
+    name="side-by-side", title="The five lines of work, and what people use today, on the same data and one clock", plan=plan,
     later={"divisions": divisions},
     tables={
         "lines": lines_of_work, "summary": summary, "errors": error_table, "seconds": seconds, "choosing": choosing, "grown": grown,
     },
-    pictures={"profile": profile, "ranked": ranked, "scaled": scaled},
-    estimates=claims,
-    numbers=numbers,
+    pictures={"profile": profile, "ranked": ranked, "scaled": scaled}, estimates=claims, numbers=numbers,
 )  # fmt: skip

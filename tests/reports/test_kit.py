@@ -24,7 +24,7 @@ NOTHING = pd.DataFrame(columns=["figure", "set", "solver", "quantity", "value", 
 def table_of(*runs: tuple[dict, dict]) -> pd.DataFrame:
     """Return the tidy table of runs: what each is, and its quantities at its end."""
     return rows.tidy(
-        ({**RUN, **of_run}, [(name, rows.END, value) for name, value in found.items()]) for of_run, found in runs
+        ({**RUN, **of_run}, [(name, rows.END, value) for name, value in values.items()]) for of_run, values in runs
     )
 
 
@@ -39,12 +39,12 @@ def test_a_record_becomes_rows_with_units() -> None:
         "metrics": {"prbep": 0.5, "scores": list(range(500))},
         "trace": [{"seconds": 1.0, "test_accuracy": 0.5, "info": {"delta": 1}}],
     }  # fmt: skip
-    found = {(name, point): value for name, point, value in rows.quantities(record)}
-    assert found["seconds", -1] == 1.5  # without the conversion of the data
+    values = {(name, point): value for name, point, value in rows.quantities(record)}
+    assert values["seconds", -1] == 1.5  # without the conversion of the data
     expected = {("error", -1): 10.0, ("error", 0): 50.0, ("info.levels.epsilon", 1): 0.01, ("info.delta", 0): 1}
     expected |= {("peak_memory", -1): 2.0}
-    assert {key: found[key] for key in expected} == pytest.approx(expected)
-    assert not any(name.startswith(("info.word", "metrics.scores", "info.conversion")) for name, _ in found)
+    assert {key: values[key] for key in expected} == pytest.approx(expected)
+    assert not any(name.startswith(("info.word", "metrics.scores", "info.conversion")) for name, _ in values)
     names = ("cpu", "error", "info.last_cpu", "kernel_evaluations")
     assert [rows.unit_of(name) for name in names] == ["s", "%", "s", ""]
 
@@ -70,8 +70,8 @@ def test_pairs_are_of_one_set_one_draw_and_of_one_session_where_it_is_time() -> 
     draws = [({"dataset": f"d{k}", "solver": solver}, {"error": 100.0 * k + (solver == "b"), "cpu": 2.0 + (solver == "b")})
              for k in range(5) for solver in "ab"]  # fmt: skip
     runs = results_of(*draws).runs()
-    (found,) = estimates.differences(runs, "b", "a", "error")
-    assert (found.value, found.low, found.high, found.runs) == (1.0, 1.0, 1.0, 5)
+    (difference,) = estimates.differences(runs, "b", "a", "error")
+    assert (difference.value, difference.low, difference.high, difference.runs) == (1.0, 1.0, 1.0, 5)
     (times,) = estimates.ratios(runs, "b", "a", "cpu")
     assert times.value == pytest.approx(1.5)
     assert estimates.ratios(runs.assign(session=runs["solver"]), "b", "a", "cpu") == []
@@ -85,7 +85,9 @@ def some(*words: bool | None, aspect: str = "", **how: Any) -> list[estimates.Es
     """Return estimates of the criterion 'at most 1', each met, not met or undecided by ten runs."""
     value = {True: 0.0, False: 2.0, None: 1.0}
     spread = [estimates.Student(value[word], 0.1, 10) for word in words]
-    return [estimates.Estimate("x", each.mean, each, 10, aspect=aspect, **how).at_most(1.0) for each in spread]
+    return [
+        estimates.Estimate("x", interval.mean, interval, 10, aspect=aspect, **how).at_most(1.0) for interval in spread
+    ]
 
 
 LONE = [estimates.mean_of("x", [0.0]).at_most(1.0)]
@@ -93,7 +95,7 @@ SAMPLED_NOTHING = some(True, degenerate="took all points")
 
 
 @pytest.mark.parametrize(
-    ("word", "found"),
+    ("word", "claimed"),
     [
         ("holds", some(True, True, None)),
         ("holds", some(True, None)),
@@ -110,18 +112,18 @@ SAMPLED_NOTHING = some(True, degenerate="took all points")
         ("undecided", [*some(True, aspect="time"), *some(None, aspect="error")]),
     ],
 )
-def test_the_rule_of_verdicts_is_symmetric_and_needs_every_aspect(word: str, found: list[estimates.Estimate]) -> None:
-    assert estimates.verdict(found) == word
-    opposite = [replace(each, least=each.most, most=math.inf) for each in found]
+def test_the_rule_of_verdicts_is_symmetric_and_needs_every_aspect(word: str, claimed: list[estimates.Estimate]) -> None:
+    assert estimates.verdict(claimed) == word
+    opposite = [replace(estimate, least=estimate.most, most=math.inf) for estimate in claimed]
     mirrored = {"holds": "does not hold", "does not hold": "holds"}
-    if len({each.aspect for each in found}) < 2:
+    if len({estimate.aspect for estimate in claimed}) < 2:
         assert estimates.verdict(opposite) == mirrored.get(word, word)
 
 
 def test_the_intervals_of_a_claim_hold_together() -> None:
-    (one,) = estimates.together(some(True))
+    (one,) = estimates.joint_intervals(some(True))
     assert one.high == pytest.approx(0.1 * stats.t.ppf(0.975, 9))
-    for several in estimates.together(some(*[True] * 5)):
+    for several in estimates.joint_intervals(some(*[True] * 5)):
         assert several.high == pytest.approx(0.1 * stats.t.ppf(1 - 0.025 / 5, 9))
     (lone,) = LONE
     assert (lone.is_met, lone.has_interval, lone.text()) == (None, False, "x +0.00 (one run)")
@@ -148,9 +150,9 @@ def test_equal_accuracy_is_a_margin_and_no_lack_of_evidence() -> None:
 )
 def test_a_sampler_that_took_all_points_says_nothing(r: int, rounds: int, reason: str) -> None:
     runs = pd.DataFrame([{"set": "x", "solver": "a", "info.r": r, "info.rounds": rounds, "n_train": 100}])
-    (found,) = estimates.unless_degenerate(some(True), runs, "a")
-    assert found.degenerate == reason
-    assert found.is_met is (None if reason else True)
+    (estimate,) = estimates.unless_degenerate(some(True), runs, "a")
+    assert estimate.degenerate == reason
+    assert estimate.is_met is (None if reason else True)
 
 
 TINY = {
@@ -170,8 +172,8 @@ def after(quick: bool, results: Results) -> list[dict]:
     return [{**TINY, "figure": "after", "plugins": [f"smo-block[C={best:g}]"]}]
 
 
-OWN = {"own": lambda quick: [{"set": "rings", "solver": "hand", "quantity": "seconds", "value": 0.5}]}
-STUDY = Study(name="first-comparison", title="tiny", plan=tiny, later={"after": after}, own=OWN)
+MEASUREMENTS = {"own": lambda quick: [{"set": "rings", "solver": "hand", "quantity": "seconds", "value": 0.5}]}
+STUDY = Study(name="first-comparison", title="tiny", plan=tiny, later={"after": after}, measurements=MEASUREMENTS)
 
 
 @pytest.mark.slow
@@ -179,15 +181,15 @@ def test_a_plan_is_measured_goes_on_and_says_what_is_missing(tmp_path: Path, mon
     monkeypatch.setenv("HARNESS_DATA", str(tmp_path))  # no raw data
 
     def measure(keep: bool = False) -> Measuring:
-        found = Measuring(STUDY, tmp_path, store=tmp_path / "runs.sqlite", keep=keep, quiet=True)
+        measuring = Measuring(STUDY, tmp_path, store=tmp_path / "runs.sqlite", keep=keep, quiet=True)
         for part in STUDY.parts(quick=True):
-            found.part(part)
-        return found
+            measuring.part(part)
+        return measuring
 
     assert STUDY.parts(quick=True) == ["table1", "choice", "after", "own"]
     first = measure()
     every = first.results.every
-    assert first.amiss == 2
+    assert first.failures == 2
     assert list(every.loc[every["status"] == "missing", "dataset"]) == ["twonorm-raetsch", "nowhere"]
     assert set(every.loc[every["figure"] == "table1", "protocol"]) == {"1 of 3 runs", "0 of 3 runs"}
     chosen = first.results.runs("choice").iloc[0]

@@ -25,11 +25,11 @@ def source(tmp_path_factory):
         pytest.skip("no C++ compiler called g++")
     if not SOURCE.exists():
         try:
-            found = libsvm_counted.fetched(tmp_path_factory.mktemp("fetched"))
+            folder = libsvm_counted.fetched(tmp_path_factory.mktemp("fetched"))
         except UsageError as error:
             pytest.skip(str(error))
         SOURCE.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(found, SOURCE, dirs_exist_ok=True)
+        shutil.copytree(folder, SOURCE, dirs_exist_ok=True)
     return SOURCE
 
 
@@ -79,6 +79,6 @@ def test_the_count_is_that_of_the_values_one_by_one(counted, seed):
 def test_the_model_is_libsvm_s(counted, n, C, gamma):
     posed = problem(n, C, gamma)
     theirs, ours = (run(solver, posed) for solver in (LibSVM(), counted()))
-    duals = [posed.certify(found.dual_coef, found.intercept).dual for found in (theirs, ours)]
+    duals = [posed.certify(model.dual_coef, model.intercept).dual for model in (theirs, ours)]
     assert duals[0] == pytest.approx(duals[1], rel=1e-5)
     assert ours.intercept == pytest.approx(theirs.intercept, abs=5e-3)

@@ -70,8 +70,8 @@ def _commits() -> frozenset[str]:
 def provenance_faults(table: pd.DataFrame) -> list[str]:
     """Return a sentence for each kind of run whose origin nobody can tell."""
     runs = table[table["status"] != "missing"].drop_duplicates("run")
-    faults = [f"{len(own)} runs are of {commit or 'no commit'}, which is not in this repository"
-              for commit, own in runs.groupby(runs["commit"].str.rstrip("+")) if commit not in _commits()]  # fmt: skip
+    faults = [f"{len(group)} runs are of {commit or 'no commit'}, which is not in this repository"
+              for commit, group in runs.groupby(runs["commit"].str.rstrip("+")) if commit not in _commits()]  # fmt: skip
     return faults + [f"some runs have no {name}" for name in ("command", "machine", "date") if (runs[name] == "").any()]
 
 
@@ -97,8 +97,8 @@ def printed_faults(published: pd.DataFrame, papers: str) -> list[str]:
     faults = []
     for row in published[published["quote"] != ""].itertuples():
         number, quote = f"{row.value:.10g}", _plain(str(row.quote))
-        shown = {number, number.lstrip("0"), *(f"{row.value:.{places}f}" for places in (1, 2, 3, 4))}
-        if not any(re.search(rf"(?<![\d.]){re.escape(each)}(?!\d)", quote) or each in quote for each in shown):
+        forms = {number, number.lstrip("0"), *(f"{row.value:.{places}f}" for places in (1, 2, 3, 4))}
+        if not any(re.search(rf"(?<![\d.]){re.escape(form)}(?!\d)", quote) or form in quote for form in forms):
             faults.append(f"{row.figure} {row.set} {row.solver} {row.quantity}: {number} is not in '{row.quote}'")
         elif papers and quote not in papers:
             faults.append(f"no paper says '{row.quote}'")
@@ -136,8 +136,8 @@ def test_every_table_and_picture_can_be_made_from_a_part_of_the_runs(name: str) 
     study = study_named(name)
     whole = study.results()
     figures = sorted(whole.table["figure"].unique())
-    for kept in ([], figures[::2], figures[1::2]):
-        part = replace(whole, table=whole.table[whole.table["figure"].isin(kept)])
+    for chosen in ([], figures[::2], figures[1::2]):
+        part = replace(whole, table=whole.table[whole.table["figure"].isin(chosen)])
         for make in study.tables.values():
             assert page.markdown(make(part))
         for draw in study.pictures.values():

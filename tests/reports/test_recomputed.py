@@ -20,24 +20,26 @@ def ends(study: str, figure: str, *quantities: str) -> pd.DataFrame:
     table = table[(table["status"].astype(str) == "ok") & (table["figure"].astype(str).isin(figure.split()))]
     runs = table.drop_duplicates("run").set_index("run")[["set", "solver", "dataset", "seed", "session"]].astype(str)
     for name in quantities:
-        own = table[(table["quantity"].astype(str) == name) & (table["point"] == -1)]
-        runs[name] = own.set_index("run")["value"]
+        values = table[(table["quantity"].astype(str) == name) & (table["point"] == -1)]
+        runs[name] = values.set_index("run")["value"]
     assert len(runs)
     return runs
 
 
 def paired(runs: pd.DataFrame, first: str, second: str, quantity: str) -> dict[str, list[tuple[float, float]]]:
     """Return, for each set, the pairs of two solvers on the same data with the same seed; a solver that ran once pairs with all."""
-    found: dict[str, list[tuple[float, float]]] = {}
+    pairs_of: dict[str, list[tuple[float, float]]] = {}
     timed = ["session"] if quantity == "cpu" else []
-    for (name, *_), own in runs.groupby(["set", "dataset", *timed]):
-        one, other = (own[own["solver"] == solver].set_index("seed")[quantity].dropna() for solver in (first, second))
+    for (name, *_), group in runs.groupby(["set", "dataset", *timed]):
+        one, other = (
+            group[group["solver"] == solver].set_index("seed")[quantity].dropna() for solver in (first, second)
+        )
         if len(one) == 1 or len(other) == 1:
             pairs = [(a, b) for a in one for b in other]
         else:
             pairs = [(one[seed], other[seed]) for seed in one.index.intersection(other.index)]
-        found.setdefault(str(name), []).extend(pairs)
-    return {name: pairs for name, pairs in found.items() if pairs}
+        pairs_of.setdefault(str(name), []).extend(pairs)
+    return {name: pairs for name, pairs in pairs_of.items() if pairs}
 
 
 def student(values: list[float], number: int) -> Interval:
@@ -59,15 +61,17 @@ def word(intervals: list[tuple[Interval, Interval]]) -> str:
     return "Holds" if met else "Does not hold"
 
 
-def of_differences(found: dict[str, list[tuple[float, float]]], least: dict[str, float], most: dict[str, float]) -> str:
-    number = sum(len(pairs) > 1 for pairs in found.values())
+def of_differences(
+    pairs_of: dict[str, list[tuple[float, float]]], least: dict[str, float], most: dict[str, float]
+) -> str:
+    number = sum(len(pairs) > 1 for pairs in pairs_of.values())
     return word([(student([a - b for a, b in pairs], number), (least.get(name, -math.inf), most.get(name, math.inf)))
-                 for name, pairs in found.items()])  # fmt: skip
+                 for name, pairs in pairs_of.items()])  # fmt: skip
 
 
-def of_ratios(found: dict[str, list[tuple[float, float]]], most: float, timed: bool = False) -> str:
-    number, intervals = sum(len(pairs) > 1 for pairs in found.values()), []
-    for pairs in found.values():
+def of_ratios(pairs_of: dict[str, list[tuple[float, float]]], most: float, timed: bool = False) -> str:
+    number, intervals = sum(len(pairs) > 1 for pairs in pairs_of.values()), []
+    for pairs in pairs_of.values():
         logs = [math.log(a / b) for a, b in pairs]
         low, high = student(logs, number)
         middle, room = float(np.mean(logs)), math.log(1.5) if timed else math.inf
@@ -115,8 +119,8 @@ def core_sets() -> str:
 
 def ramp_support() -> str:
     runs = ends("lasvm_nc", "table3", "support_vectors")
-    found = paired(runs, "lasvm-nc", "full-svm", "support_vectors")
-    return of_ratios({name: pairs for name, pairs in found.items() if name in ("adult", "banana", "usps-n")}, 0.5)
+    pairs_of = paired(runs, "lasvm-nc", "full-svm", "support_vectors")
+    return of_ratios({name: pairs for name, pairs in pairs_of.items() if name in ("adult", "banana", "usps-n")}, 0.5)
 
 
 def smote_time() -> str:
@@ -127,8 +131,8 @@ def smote_time() -> str:
 def as_good_as_batch() -> str:
     runs = ends("border_2007", "table1", "metrics.g-means")
     runs["metrics.g-means"] *= 100.0
-    found = paired(runs, AL, "batch", "metrics.g-means")
-    return of_differences(found, dict.fromkeys(found, -1.0), {})
+    pairs_of = paired(runs, AL, "batch", "metrics.g-means")
+    return of_differences(pairs_of, dict.fromkeys(pairs_of, -1.0), {})
 
 
 def rounds() -> str:
@@ -140,18 +144,20 @@ def rounds() -> str:
         stats.binomtest(int(runs["info.successful_rounds"].sum()), int(runs["info.rounds"].sum())),
     )
     number = runs["set"].nunique() + 1
-    for name, own in runs.groupby("set"):
+    for name, group in runs.groupby("set"):
         m, n, _, k = map(int, re.findall(r"=(\d+)", str(name)))
         bound = 6 * min(m, k * (n + 1)) * math.log(m)
-        intervals.append((student(list(own["info.rounds"] / bound), number), (-math.inf, 1.0)))
+        intervals.append((student(list(group["info.rounds"] / bound), number), (-math.inf, 1.0)))
     assert successes.proportion_ci(1 - 0.05 / number).low >= 0.5
     return word(intervals)
 
 
 def sampled_nothing() -> str:
     runs = ends("side_by_side", "divisions", "info.r", "n_train", "info.rounds")
-    own = runs[runs["solver"].str.startswith("randsvm-1")]
-    return "Degenerate" if ((own["info.r"] >= own["n_train"]) | (own["info.rounds"] == 1)).all() else word([])
+    sampled = runs[runs["solver"].str.startswith("randsvm-1")]
+    return (
+        "Degenerate" if ((sampled["info.r"] >= sampled["n_train"]) | (sampled["info.rounds"] == 1)).all() else word([])
+    )
 
 
 def trees_are_slower() -> str:
@@ -165,15 +171,15 @@ def trees_are_slower() -> str:
     runs = runs[~(runs["solver"].str.startswith("smo-block") & (formulation[runs.index].astype(str) == "l2-svc"))]
     runs["solver"] = [re.sub(r"(?<=[\[,])(C|gamma|outliers)=[^,\]]*,?", "", name).replace(",]", "]").replace("[]", "")
                       for name in runs["solver"]]  # fmt: skip
-    mean, found = runs.pivot_table(index="set", columns="solver", values="error"), []
+    mean, intervals = runs.pivot_table(index="set", columns="solver", values="error"), []
     for name, row in mean.iterrows():
         tree, best = row.get("rgd-tree", np.nan), row.min()
         near = np.isfinite(tree) and tree <= best + 0.5
         pairs = paired(runs[runs["set"] == name], "rgd-tree", "smo-block", "cpu").get(str(name), []) if near else []
         logs = [math.log(a / b) for a, b in pairs]
         low = max(student(logs, len(mean))[0], np.mean(logs) - math.log(1.5)) if logs else math.inf
-        found.append(((low, math.inf), (-math.inf, 0.0)))
-    return word(found)
+        intervals.append(((low, math.inf), (-math.inf, 0.0)))
+    return word(intervals)
 
 
 AL = "active-small-pool[stop=support,stop_tolerance=0.01]"

@@ -27,9 +27,9 @@ VARYING = {("peers", "map"): ["formulation", "C", "gamma"]}
 
 def check_keys(study: Study, every: pd.DataFrame) -> None:
     """Raise ValueError unless set, solver, draw and seed are one run in each part of a study, all draws of one problem."""
-    for figure, own in every.groupby("figure"):
+    for figure, group in every.groupby("figure"):
         part = (study.name, str(figure))
-        rows.grouped(own, ["set", "solver", *ALSO.get(part, [])], varying=VARYING.get(part, []))
+        rows.grouped(group, ["set", "solver", *ALSO.get(part, [])], varying=VARYING.get(part, []))
 
 
 @pytest.mark.parametrize("name", study_names())
@@ -75,18 +75,18 @@ def test_no_number_is_made_from_two_formulations(name: str) -> None:
     results = study.results()
     table, figures = results.table, sorted(results.table["figure"].unique())
     published = dict(outcomes(study, results))
-    refused, silent = 0, [made for made, found in published.items() if isinstance(found, ValueError)]
+    refused, silent = 0, [made for made, outcome in published.items() if isinstance(outcome, ValueError)]
     for chosen in (figures[::2], figures[1::2]):
-        own = table[table["figure"].isin(chosen)]
-        larger = own["value"].where(
-            own["quantity"].str.startswith("n_"), 1.5 * own["value"]
+        half = table[table["figure"].isin(chosen)]
+        larger = half["value"].where(
+            half["quantity"].str.startswith("n_"), 1.5 * half["value"]
         )  # n_train ... are of the data
-        planted = own.assign(formulation="another", value=larger, run=own["run"] + table["run"].max() + 1)
-        for made, found in outcomes(study, replace(results, table=pd.concat([table, planted], ignore_index=True))):
-            if isinstance(found, ValueError):
-                assert "expected one" in str(found), made
+        planted = half.assign(formulation="another", value=larger, run=half["run"] + table["run"].max() + 1)
+        for made, outcome in outcomes(study, replace(results, table=pd.concat([table, planted], ignore_index=True))):
+            if isinstance(outcome, ValueError):
+                assert "expected one" in str(outcome), made
                 refused += 1
-            elif found != published[made]:
+            elif outcome != published[made]:
                 silent.append(f"{made}, where {', '.join(chosen)} are of two formulations")
     assert not silent
     assert refused
@@ -134,8 +134,8 @@ def test_every_run_has_a_key(name: str) -> None:
 @pytest.mark.parametrize(("problem", "lacking"), [({}, 0), ({"C": 1.0}, 0), ({"C": 2.0}, 1), ({"kernel": "linear"}, 1)])
 def test_a_run_of_another_problem_is_measured_though_results_are_kept(problem, lacking, tmp_path) -> None:
     block = {"figure": "x", "set": "x", "plugins": ["smo"], "datasets": ["d"], **problem}
-    own = {**RUN, "solver": "smo", "kernel": "rbf"}
-    rows.write(rows.tidy([(own, [("error", rows.END, 1.0)])]), tmp_path / "results.parquet")
+    run = {**RUN, "solver": "smo", "kernel": "rbf"}
+    rows.write(rows.tidy([(run, [("error", rows.END, 1.0)])]), tmp_path / "results.parquet")
     study = Study(name="first-comparison", title="")
     measuring = Measuring(study, tmp_path, store=tmp_path / "runs.sqlite", keep=True, quiet=True)
-    assert [len(each) for each in measuring._lacking([block], ["smo"])] == [lacking, lacking]
+    assert [len(each) for each in measuring._missing_runs([block], ["smo"])] == [lacking, lacking]

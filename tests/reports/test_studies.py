@@ -18,13 +18,13 @@ def test_margin_sampling_is_an_svc_trained_anew_that_asks_for_the_nearest_point(
     y = np.where(np.arange(40) % 3 == 0, 1.0, -1.0)
     x = rng.standard_normal((40, 2)) + y[:, None]
     problem = PoolSVC.build(KernelOracle(RBF(gamma=0.5), x), y.__getitem__, {"C": 1.0})
-    found = list(MarginSampling(first=6).iterates(problem, np.random.default_rng(0)))
-    assert len(found) == 40 - 6 + 1
-    assert [each.done for each in found] == [False] * 34 + [True]
+    iterates = list(MarginSampling(first=6).iterates(problem, np.random.default_rng(0)))
+    assert len(iterates) == 40 - 6 + 1
+    assert [iterate.done for iterate in iterates] == [False] * 34 + [True]
     known = list(range(6))
-    for each in found[:20]:
+    for iterate in iterates[:20]:
         model = SVC(gamma=0.5, C=1.0).fit(x[sorted(known)], y[sorted(known)])
-        scores = np.exp(-0.5 * ((x[:, None] - x[None]) ** 2).sum(axis=2)) @ each.dual_coef + each.intercept
+        scores = np.exp(-0.5 * ((x[:, None] - x[None]) ** 2).sum(axis=2)) @ iterate.dual_coef + iterate.intercept
         np.testing.assert_allclose(scores, model.decision_function(x), atol=1e-9)
         known.append(min((i for i in range(40) if i not in known), key=lambda i: abs(scores[i])))
         np.testing.assert_array_equal(problem.queried[: len(known)], known)
