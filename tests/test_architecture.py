@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -180,15 +179,15 @@ def test_compiled_loops_copy_entry_by_entry() -> None:
         f"{module}:{node.lineno}"
         for module, loop in loops
         for node in ast.walk(loop)
-        if isinstance(node, ast.Assign) and not isinstance(node.value, ast.Constant)
-        for target in node.targets
-        if any(isinstance(part, ast.Subscript) and list(slices(part.slice)) for part in ast.walk(target))
+        if isinstance(node, ast.Assign) and any(has_slice(target) for target in node.targets)
+        for value in (node.value.elts if isinstance(node.value, ast.Tuple) else [node.value])
+        if isinstance(value, ast.Name | ast.Attribute) or has_slice(value)
     ]
     assert not copies
 
 
-def slices(index: ast.AST) -> Iterator[ast.Slice]:
-    return (part for part in ast.walk(index) if isinstance(part, ast.Slice))
+def has_slice(node: ast.AST) -> bool:
+    return any(isinstance(part, ast.Slice) for part in ast.walk(node))
 
 
 def test_only_the_record_spells_a_status_out() -> None:

@@ -9,6 +9,7 @@ beforehand. RBF kernels in few dimensions sum (x - z)^2, which avoids cancellati
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 from typing import TYPE_CHECKING, Any
@@ -68,6 +69,14 @@ def choose_backend(kernel: Kernel, x: Any, dtype: np.dtype[Any]) -> KernelBacken
     return ScanBackend(kernel, x, dtype)
 
 
+@functools.cache
+def _loops() -> Any:
+    """Return the compiled loops; an import in each request takes as long as some values."""
+    from harness.kernels import compiled
+
+    return compiled
+
+
 class ScanBackend(KernelBackend):
     """Kernel values by the column scan.
 
@@ -87,11 +96,8 @@ class ScanBackend(KernelBackend):
     """
 
     def __init__(self, kernel: Kernel, x: Any, dtype: np.dtype[Any], centre: Block | None = None) -> None:
-        from harness.kernels import compiled
-
         (n, d), form = x.shape, kernel.form
         self.kernel, self.dtype, self.n = kernel, np.dtype(dtype), n
-        self.loops: Any = compiled  # an import in each request takes as long as some values
         dense, share = isinstance(x, np.ndarray), _share_of_non_zeros(x)
         self.differences = sums_differences(kernel, x)
         listed, full = self.differences or centre is not None, dense and bool(share.sum() > _LISTED * d)
@@ -113,7 +119,7 @@ class ScanBackend(KernelBackend):
             rows = picked[start : start + _PIECE]
             rows = np.asarray(rows if dense else rows.toarray()).view()
             rows.flags.writeable = False  # as data of a set are, for which the loop is compiled
-            compiled.lay_out(rows, centre[~is_rare], start, self.points, self.rare)
+            _loops().lay_out(rows, centre[~is_rare], start, self.points, self.rare)
         place = np.where(is_rare, ~(np.cumsum(is_rare) - 1), np.cumsum(~is_rare) - 1).astype(np.int32)
         self.features = place, centre[~is_rare].astype(dtype)
         self.form = _form_of(kernel, self.dtype, differences=self.differences)
@@ -141,7 +147,7 @@ class ScanBackend(KernelBackend):
         rows, count = np.array(rows), len(rows)  # a copy is contiguous, for which alone the loops are compiled
         ends = np.empty((count, parts_of(depth) + 1), np.int64)
         offsets, values = np.empty(count * depth, np.int32), np.empty(count * depth, self.dtype)
-        self.loops.dense_rows(panels, depth, rows, self.listed, ends, offsets, values)
+        _loops().dense_rows(panels, depth, rows, self.listed, ends, offsets, values)
         return ends, offsets, values, sq[rows], rows, *self.rare
 
     def slice_rows(self, prepared: Prepared, first: int, last: int) -> Prepared:
@@ -170,11 +176,11 @@ class ScanBackend(KernelBackend):
         seeded = self.rare_features > 0 and self.index is not None and len(slots) <= _FEW
         if seeded:
             some, factors = self.index[start:stop], np.zeros(self.rare_features, self.dtype)
-            self.loops.add_by_point(*self.rare, some, *prepared[4:], factors, flat, slots, stride, position)
+            _loops().add_by_point(*self.rare, some, *prepared[4:], factors, flat, slots, stride, position)
         elif self.rare_features:
             columns = self.rare_columns()
         tail = np.empty(_CHUNK_BYTES // self.dtype.itemsize, self.dtype)
-        self.loops.scan(
+        _loops().scan(
             *self.points, *columns, *prepared, flat, slots, stride, position, start, stop, seeded, *form, tail
         )
         if form[0] == PRODUCTS and not isinstance(self.kernel.form, (Exponential, Power)):
@@ -194,7 +200,7 @@ class ScanBackend(KernelBackend):
             size = int((ptr[index + 1] - ptr[index]).sum())
             ends = np.zeros(-(-self.n // self.grain) * self.rare_features + 1, np.int64)
             columns = self.grain, self.rare_features, ends, np.empty(size, np.uint16), np.empty(size, self.dtype)
-            self.loops.rare_columns(*self.rare, index, *columns)
+            _loops().rare_columns(*self.rare, index, *columns)
             self._by_feature = columns
         return self._by_feature
 
@@ -207,7 +213,7 @@ class ScanBackend(KernelBackend):
         picked = np.empty(size, self.dtype) if room < BLOCK else aligned_zeros((size,), self.dtype)
         norms = np.empty(places, self.dtype)
         index = np.array(index)  # as in prepare_rows()
-        self.loops.gather(panels, depth, sq, index, np.arange(len(index)), picked, norms)
+        _loops().gather(panels, depth, sq, index, np.arange(len(index)), picked, norms)
         gathered = object.__new__(ScanBackend)
         vars(gathered).update(vars(self))
         gathered.n, gathered.points, gathered.index, gathered.grain = len(index), (picked, depth, norms), index, BLOCK
@@ -217,7 +223,7 @@ class ScanBackend(KernelBackend):
     def _put(self, source: ScanBackend, index: Block, changed: Block) -> None:
         """Replace the points by the points ``index`` of ``source``, which differ at the positions ``changed``."""
         panels, _, norms = self.points
-        self.loops.gather(*source.points, index[changed], changed, panels, norms)
+        _loops().gather(*source.points, index[changed], changed, panels, norms)
         self.n, self.index, self._by_feature = len(index), index.copy(), None
 
     def columns(self, index: Block) -> ScanBackend:

@@ -54,9 +54,11 @@ def _remove_unused(vertices: Any, pairs: Any, weights: Any, size: Any) -> Any:
     count = 0
     for k in range(size):
         if weights[k] > 0.0:
-            pairs[:, count], weights[count] = pairs[:, k], weights[k]
-            vertices[count, :size] = vertices[k, :size]
-            vertices[:size, count] = vertices[:size, k]
+            pairs[0, count], pairs[1, count], weights[count] = pairs[0, k], pairs[1, k], weights[k]
+            for j in range(size):
+                vertices[count, j] = vertices[k, j]
+            for j in range(size):
+                vertices[j, count] = vertices[j, k]
             count += 1
     return count
 

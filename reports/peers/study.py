@@ -204,9 +204,9 @@ def threads(results: Results) -> pd.DataFrame:
 
 def limits(results: Results) -> pd.DataFrame:
     """Times of smo-block over the limit, the kernel values between support vectors and all points: mean, least and most"""
-    runs = results.runs("limit").reindex(columns=["set", "info.fit_cpu", "info.limit_cpu"])
-    runs["times"] = np.log(runs["info.fit_cpu"] / runs["info.limit_cpu"])
-    groups = runs.groupby("set", sort=False)["times"]
+    runs = results.runs("limit")
+    times = np.log(runs["info.fit_cpu"] / runs["info.limit_cpu"]) if len(runs) else np.nan
+    groups = grouped(runs.assign(times=times), "set", varying=["formulation", "C", "gamma"], sort=False)["times"]
     return np.exp(groups.agg(["mean", "min", "max"])).assign(problems=groups.size())
 
 

@@ -21,7 +21,7 @@ ALSO = {
     ("side-by-side", "divisions"): ["formulation"],
 }
 """Part -> what belongs to the key of its runs beside set and solver."""
-VARYING = {("peers", "map"): ["formulation", "C", "gamma"]}
+VARYING = {("peers", figure): ["formulation", "C", "gamma"] for figure in ("map", "limit")}
 """Part -> what differs between its data sets, each a problem of its own."""
 
 
