@@ -71,6 +71,11 @@ class _NoBias(Solver):
     block: int = parameter(192, "most candidates whose kernel values are computed together", ge=1)
     dtype: Literal["float32", "float64"] = parameter("float32", "of the kernel rows; gradients are float64")
 
+    @property
+    def cleaning(self) -> tuple[int, int]:
+        """Examples between two CLEANs (0: never), and members with alpha = 0 that it leaves."""
+        return 0, 0
+
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with the finishing step, and tau at most ``gap``.
 
@@ -97,7 +102,7 @@ class _NoBias(Solver):
             work = expansion.finishing_work()
             for _ in self._run(expansion, ledger, work):
                 yield self._iterate(expansion, ledger, self.epochs, problem.n)
-        if ledger.clean_every:
+        if self.cleaning[0]:
             _clean(expansion, ledger, 0)
         yield self._iterate(expansion, ledger, self.epochs, problem.n, done=True)
 
@@ -115,7 +120,7 @@ class _NoBias(Solver):
             bend=float(bend),
             tau=float(self.tau),
             group=self.group,
-            clean_every=getattr(self, "clean_every", 0),
+            clean_every=self.cleaning[0],
         )
 
     def _epoch(self, expansion: CandidateSet, ledger: Ledger, order: Any) -> Iterator[int]:
@@ -143,7 +148,7 @@ class _NoBias(Solver):
             if code == PAUSED:
                 yield
             else:
-                _clean(expansion, ledger, getattr(self, "max_inactive", 0))
+                _clean(expansion, ledger, self.cleaning[1])
 
     def _iterate(
         self, expansion: CandidateSet, ledger: Ledger, epoch: int, visited: int, *, done: bool = False
@@ -187,6 +192,11 @@ class _Cleaned(_NoBias):
 
     max_inactive: int = parameter(1000, "members with alpha = 0 that CLEAN leaves; the last one leaves none", ge=0)
     clean_every: int = parameter(300, "examples between two CLEANs", ge=1)
+
+    @property
+    def cleaning(self) -> tuple[int, int]:
+        """The two parameters."""
+        return self.clean_every, self.max_inactive
 
 
 @dataclass(frozen=True)

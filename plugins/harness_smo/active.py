@@ -153,16 +153,11 @@ class ActiveSet:
 
         other = chosen + self.m if self.w < len(self.a) else chosen  # the second variable of a point, which is negative
         before = self.a[chosen] if other is chosen else self.a[chosen] + self.a[other]
-        middle, tube = (
-            0.5 * (self.linear[chosen] + self.linear[other]),
-            0.5 * (self.linear[other] - self.linear[chosen]),
-        )
-        a, bounds, gradient = (
-            before.copy(),
-            (self.lower[other], self.upper[chosen]),
-            middle - self.scores[chosen % self.m],
-        )
-        work = WorkingSet(*self._block(chosen), a, *bounds, gradient, tube)
+        # a point's two variables have the slopes middle - tube and middle + tube
+        middle = 0.5 * (self.linear[chosen] + self.linear[other])
+        tube = 0.5 * (self.linear[other] - self.linear[chosen])
+        a, gradient = before.copy(), middle - self.scores[chosen % self.m]
+        work = WorkingSet(*self._block(chosen), a, self.lower[other], self.upper[chosen], gradient, tube)
         steps = pair_descent(work, cut if self.form.groups else -1, tau, limit)
         self.steps += steps
         self.rounds += 1

@@ -174,6 +174,7 @@ class Limit(Solver):
     """``oracle``, and the kernel values that any certificate of its model reads: those between support vectors and all points.
 
     info: ``fit_cpu`` and ``limit_cpu``, CPU seconds of the oracle and of these values in float32, medians of ``turns``.
+    The turns share the layout of the points, which is in neither median.
     """
 
     name = "limit"

@@ -76,7 +76,7 @@ def follow(cls, case, epochs=2, s=-1.0, **parameters):
     data, values, kernel = CASES[case]
     solver = cls(block=1, epochs=epochs, **parameters)
     problem, matrix = precomputed(stated_for(solver, *data(), kernel=kernel, s=s, **values))
-    clean_every, max_inactive = (getattr(solver, name, 0) for name in ("clean_every", "max_inactive"))
+    clean_every, max_inactive = solver.cleaning
     twin = NaiveNoBias(
         matrix, problem.targets, problem.upper, problem.C, rule=solver.rule, s=s, tau=solver.tau,
         clean_every=clean_every, max_inactive=max_inactive, group=solver.group,
