@@ -340,6 +340,7 @@ class Queries:
         self.pool = Pool(order[np.isnan(problem.targets[order])], problem.n)
         self.learner = strategy.learner(problem, rng)
         self.scores = strategy.scorer(self.learner)
+        self.joins = strategy.looks_ahead and strategy.batch == 1  # whether a yield may follow several queries
         self.rules = Rules(strategy.stop_window or max(1, round(_WINDOW * problem.n)), strategy.stop_tolerance)
         self.count = 0
         self.distance: float | None = None
@@ -352,30 +353,39 @@ class Queries:
             np.concatenate([problem.queried, self.query(self.pool.next(min(strategy.first, problem.queries_left)))])
         )
         yield self.iterate()
-        looks_ahead = strategy.looks_ahead and strategy.batch == 1 and strategy.stop is None
         while not (stopped_by := self.stopped()):
-            ahead = min(1 + len(problem.queried) // _AHEAD if looks_ahead else strategy.batch, problem.queries_left)
-            not_sampled = len(self.pool) - (strategy.sample_size or len(self.pool))
-            steady = self.learner.steady() if looks_ahead and not_sampled > 0 and self.scores else None
-            if steady is not None:
-                self.query_ahead(min(ahead, not_sampled) if math.isfinite(steady[-1]) else 1, steady)
-            else:
-                chosen = self.choose(ahead if self.scores is None else min(ahead, strategy.batch))
-                if strategy.stop == "margin" and self.rules.margin_at is not None:
-                    stopped_by = "margin"
-                    break
-                self.count += -(-len(chosen) // strategy.batch)
-                self.learn(self.query(chosen))
-            yield self.iterate()
-        if self.strategy.finishing:
+            labels = len(problem.queried)
+            due = labels + (1 + labels // _AHEAD if self.joins else strategy.batch)
+            while not stopped_by and (left := due - len(problem.queried)) > 0:
+                self.query_next(left)
+                stopped_by = self.stopped()
+            if len(problem.queried) > labels:
+                yield self.iterate()
+        if strategy.finishing:
             self.learner.finish()
         yield self.iterate(done=True, stopped_by=stopped_by)
 
     def stopped(self) -> str:
         """Return why the run ends before another query, or ''."""
-        if self.strategy.stop == "support" and self.rules.support_at is not None:
-            return "support"
+        stop, rules = self.strategy.stop, self.rules
+        if stop is not None and (rules.margin_at if stop == "margin" else rules.support_at) is not None:
+            return stop
         return ("" if self.problem.queries_left else "budget") if len(self.pool) else "pool"
+
+    def query_next(self, count: int) -> None:
+        """Query and learn the next labels, at most ``count``; none if the run ends by the margin rule."""
+        strategy = self.strategy
+        # a stopping rule is checked after each query
+        count = min(count if strategy.stop is None else strategy.batch, self.problem.queries_left)
+        not_sampled = len(self.pool) - (strategy.sample_size or len(self.pool))
+        steady = self.learner.steady() if self.joins and not_sampled > 0 and self.scores else None
+        if steady is not None:
+            self.query_ahead(min(count, not_sampled) if math.isfinite(steady[-1]) else 1, steady)
+            return
+        chosen = self.choose(count if self.scores is None else min(count, strategy.batch))
+        if not self.stopped():
+            self.count += -(-len(chosen) // strategy.batch)
+            self.learn(self.query(chosen))
 
     def choose(self, count: int) -> Index:
         """Return the points to query next and check the margin rule."""
@@ -390,17 +400,19 @@ class Queries:
     def query_ahead(self, queries: int, steady: Any) -> None:
         """Query and learn the next labels up to the first that is unexpected or may change the model."""
         labels, (scores, intercept, *_) = len(self.problem.queried), steady
-        points, distances = self.pool.foresee(queries, self.strategy.sample_size or 1, steady, self.rng)
+        size = self.strategy.sample_size or 1
+        points, distances = self.pool.foresee(queries, size, steady, self.rng)
+        self.distance, margin, support = float(distances[0]), self.learner.margin, self.learner.support
+        self.rules.selected(labels, self.distance, margin)
+        if self.stopped():
+            return
         points = points[: self.problem.query_while(points, np.sign(scores[points] + intercept))]
         self.pool.take(points)
-        # unused random numbers are returned, as the numbers of a query do not depend on how many are joined
-        cast("Any", self.rng.bit_generator).advance((len(points) - queries) * (self.strategy.sample_size or 1))
-        margin, support = self.learner.margin, self.learner.support
-        for number, distance in enumerate(distances[: len(points)].tolist(), start=labels):
-            if number > labels:
-                self.rules.learned(number, support)
-            self.rules.selected(number, distance, margin)
-        self.distance = distance
+        if unused := queries - len(points):  # random numbers, as those of a query do not depend on how many are joined
+            cast("Any", self.rng.bit_generator).advance(-unused * size)
+        for number, self.distance in enumerate(distances[1 : len(points)].tolist(), start=labels + 1):
+            self.rules.learned(number, support)
+            self.rules.selected(number, self.distance, margin)
         self.count += len(points)
         self.learn(points)
 
