@@ -184,7 +184,7 @@ class Strategy(OverOracle):
     solves: ClassVar[tuple[type[Problem], ...]] = (PoolSVC,)
     exact: ClassVar[bool] = False  # the model ignores points without a queried label
     conformance: ClassVar[Conformance] = Conformance({"first": 2})
-    looks_ahead: ClassVar[bool] = False  # whether an iterate may follow several queries, joint ones if they do not affect the choices
+    looks_ahead: ClassVar[bool] = False  # whether several queries may lie between two yields
 
     first: int = parameter(20, "number of random labels before the first choice, the same for every strategy", ge=1)
     batch: int = parameter(1, "number of labels per query", ge=1)
