@@ -231,7 +231,9 @@ def spread(results: Results) -> Any:
     points = points.sort_values("C", kind="stable").assign(C="C = " + points["C"])
     how = {"xscale": "log", "yscale": "log", "xlabel": "CPU s of smo-block", "ylabel": "times as long"}
     bounds = points[points["ratio"].isna()].assign(ratio=lambda missing: missing["bound"] / missing["ours"])
-    figure = lines(points, "ours", "ratio", panel="library", line="C", style="o", columns=2, over=None, bounds=bounds, **how)
+    figure = lines(
+        points, "ours", "ratio", panel="library", line="C", style="o", columns=2, over=None, bounds=bounds, **how
+    )
     for axes in figure.axes if figure else ():
         axes.axhline(1.0, color="#444444", linewidth=0.8)
     return figure
