@@ -12,22 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.kernels.points import is_mapped
+from harness.kernels.points import is_mapped, pieces
+from harness.support.arrays import Block
 
 if TYPE_CHECKING:
-    import scipy.sparse
-
     from harness.kernels.functions import Kernel
-    from harness.support.arrays import Block
 
-    Points = Block | scipy.sparse.csr_array
-    Columns = slice | Block
+Columns = slice | Block
 
-# values of compiled.scan(): <x, z>, the RBF kernel in two ways, or (gamma <x, z> + coef0)^degree
-PRODUCTS, RBF_OF_PRODUCTS, RBF_OF_DIFFERENCES, POWER = range(4)
-ROWS_BYTES = 64 << 20  # bytes of points converted, or read from a mapped file, at a time
-_CENTRE_SAMPLE = 2000  # number of points whose mean and spread decide whether to centre
-_FAR = 1e3  # distance from the origin, as a multiple of the spread, beyond which float64 points are centred
 _scratch = threading.local()
 
 
@@ -70,75 +62,56 @@ class KernelBackend:
 class GeneralBackend(KernelBackend):
     """Backend of kernels that are no function of inner products, by ``Kernel.block``; mapped points are read in pieces."""
 
-    def __init__(self, kernel: Kernel, x: Points, dtype: np.dtype[Any]) -> None:
+    def __init__(self, kernel: Kernel, x: Any, dtype: np.dtype[Any]) -> None:
         self.kernel, self.dtype, self.n = kernel, dtype, int(x.shape[0])
-        if isinstance(x, np.ndarray):
-            self._x: Any = x if is_mapped(x) else np.ascontiguousarray(x, dtype=dtype)
-        else:
-            self._x = x if x.dtype == dtype else x.astype(dtype)
+        self._x = x if is_mapped(x) else x.astype(dtype, copy=False)
 
     def prepare_rows(self, rows: Any) -> Any:
-        points = self._x[rows]
-        return np.ascontiguousarray(points, dtype=self.dtype) if isinstance(points, np.ndarray) else points
+        return self._x[rows].astype(self.dtype, copy=False)
 
     def compute_tile(self, prepared: Any, columns: Columns, out: Block, slots: Block, position: int) -> None:
-        for piece, start, width in pieces_of(columns, self._x.shape[1], self.dtype):
+        for piece, start in pieces_of(columns, self._x.shape[1]):
             first = position + start
-            out[slots, first : first + width] = self.kernel.block(prepared, self.prepare_rows(piece))
+            out[slots, first : first + len(piece)] = self.kernel.block(prepared, self.prepare_rows(piece))
 
 
-class PrecomputedBackend(KernelBackend):
-    """Rows of a matrix of kernel values, read where they are."""
+class StoredBackend(KernelBackend):
+    """Rows of a matrix of kernel values, dense or CSR, or of squared distances, read where they are.
 
-    def __init__(self, x: Any, dtype: np.dtype[Any]) -> None:
-        self.dtype, self.n = dtype, int(x.shape[0])
-        self._values = x
+    gamma : the values are exp(-gamma v) of the stored ones; v itself if None
+    """
+
+    def __init__(self, values: Any, dtype: np.dtype[Any], gamma: float | None = None) -> None:
+        self.dtype, self.n, self._values, self._gamma = dtype, int(values.shape[0]), values, gamma
 
     def compute_tile(self, prepared: Block, columns: Columns, out: Block, slots: Block, position: int) -> None:
-        dense = isinstance(self._values, np.ndarray)
-        values = chosen(self._values, prepared, columns) if dense else self._values[prepared][:, columns].toarray()
+        stored = self._values
+        if not isinstance(stored, np.ndarray):
+            values = stored[prepared][:, columns].toarray()
+        elif isinstance(columns, slice):
+            values = stored[prepared, columns]
+        else:  # columns that lie in one part of a row are read from that part
+            first = columns.min(initial=len(stored))
+            values = np.take(stored[prepared, first : columns.max(initial=0) + 1], columns - first, axis=1)
+        if self._gamma is not None:
+            values *= self.dtype.type(-self._gamma)
+            np.exp(values, out=values)
         out[slots, position : position + values.shape[1]] = values
 
 
-def chosen(values: Block, rows: Block, columns: Columns) -> Block:
-    """Return a copy of values[rows, columns]; columns that lie in one part of a row are read from that part."""
-    if isinstance(columns, slice):
-        return np.asarray(values[rows, columns])
-    first = columns.min(initial=len(values))
-    return np.asarray(np.take(values[rows, first : columns.max(initial=0) + 1], columns - first, axis=1))
-
-
-def scratch(use: str, rows: int, columns: int, dtype: np.dtype[Any]) -> Block:
-    """Return an array (rows, columns) of this thread that the next call for the same use returns again.
+def scratch(rows: int, columns: int, dtype: np.dtype[Any]) -> Block:
+    """Return an array (rows, columns) of this thread that the next call returns again.
 
     Fresh memory of this size costs a page fault every 4 kB, which is a good part of the time of a tile.
     """
     size = rows * columns * dtype.itemsize
-    memory: Any = getattr(_scratch, use, None)
-    if memory is None or len(memory) < size:
-        memory = np.empty(size, dtype=np.uint8)
-        setattr(_scratch, use, memory)
-    return np.asarray(memory[:size].view(dtype).reshape(rows, columns))
+    if len(getattr(_scratch, "memory", b"")) < size:
+        _scratch.memory = np.empty(size, dtype=np.uint8)
+    return np.asarray(_scratch.memory[:size].view(dtype).reshape(rows, columns))
 
 
-def pieces_of(columns: Columns, features: int, dtype: np.dtype[Any]) -> Iterator[tuple[Columns, int, int]]:
-    """Cut columns so that a copy of their points is small; yield (columns, place of the first one, how many)."""
-    step = max(1, ROWS_BYTES // (dtype.itemsize * max(1, features)))
-    first, width = (columns.start, columns.stop - columns.start) if isinstance(columns, slice) else (0, len(columns))
-    for start in range(0, width, step):
-        stop = min(start + step, width)
-        part = slice(first + start, first + stop) if isinstance(columns, slice) else columns[start:stop]
-        yield part, start, stop - start
-
-
-def centre_of(x: Any, dtype: np.dtype[Any]) -> Block:
-    """Return the centre of dense points for values of a dtype, (d,) float64: their mean, or 0 if the mean is small.
-
-    Centring reduces cancellation in products of points far from 0, and their rounding to float32.
-    """
-    sample = np.asarray(x[:: max(1, len(x) // _CENTRE_SAMPLE)], dtype=np.float64)
-    middle = sample.mean(axis=0) if len(x) else np.zeros(x.shape[1])
-    is_far = bool(np.abs(middle).max(initial=0.0) > _FAR * np.abs(sample - middle).max(initial=0.0))
-    if len(x) and (dtype.itemsize < 8 or is_far):
-        return np.asarray(x.mean(axis=0, dtype=np.float64))
-    return np.zeros(x.shape[1])
+def pieces_of(columns: Columns, width: int) -> Iterator[tuple[Block, int]]:
+    """Cut columns, so that a copy of their points of ``width`` numbers is small, into (columns, place of the first one)."""
+    index = np.arange(columns.start, columns.stop) if isinstance(columns, slice) else columns
+    for part in pieces(len(index), width):
+        yield index[part], part.start

@@ -1,182 +1,222 @@
-"""Numba intrinsics for one or a few rows of the column scan with one chunk of points, with the sums in registers.
+"""Numba intrinsics of the column scan, on vectors of one chunk of points: sums of rows, in registers, and their values.
 
-See simd.py for intrinsics and scan.py for the layout of the points.
+The loop vectoriser does not vectorise these. See scan.py for the layout of the points.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import binding, ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from harness.kernels.backend import POWER, PRODUCTS, RBF_OF_DIFFERENCES
-from harness.kernels.simd import ROWS, Lanes, data_of, no_value
+from harness.kernels.layout import POWER, RBF_OF_DIFFERENCES
 
-_register: Any = cgutils.alloca_once
 _INDEX = ir.IntType(64)
+_register: Any = cgutils.alloca_once_value
+# bytes of a chunk, 8 AVX2 registers: two fused multiply-adds a cycle, each four cycles long, keep 8 sums in flight
+CHUNK_BYTES = 256
+# rows that share each line read of a chunk: their sums fill half of the registers of AVX-512, and all of AVX2's for one
+ROWS = 4 if binding.get_host_cpu_features().get("avx512f") else 1
 
 
-class _Chunk:
-    """Instructions on one chunk of points; arrays are accessed by element offsets."""
+class Vectors:
+    """Builds operations on vectors of one chunk, which the compiler splits into the machine's registers.
 
-    def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any) -> None:
-        self.context, self.builder, self.types, self.arguments = context, builder, signature.args, arguments
-        self.lanes = Lanes(builder, self.types[0].dtype)
+    Parameters
+    ----------
+    builder : where the instructions go
+    element : numba's float32 or float64
+    """
 
-    def pointer(self, k: int) -> Any:
-        return data_of(self.context, self.builder, self.types[k], self.arguments[k])
+    def __init__(self, builder: Any, element: Any) -> None:
+        self.builder = builder
+        self.single = element == types.float32
+        self.scalar, self.itemsize = (ir.FloatType(), 4) if self.single else (ir.DoubleType(), 8)
+        self.width = CHUNK_BYTES // self.itemsize
+        self.vector = ir.VectorType(self.scalar, self.width)
+        self.bits = ir.VectorType(ir.IntType(8 * self.itemsize), self.width)
 
-    def sums(self) -> list[Any]:
-        """Return a register for each vector of the chunk."""
-        return [_register(self.builder, self.lanes.vector) for _ in range(self.lanes.per_chunk)]
+    def splat(self, value: Any) -> Any:
+        """Return the vector whose elements are all ``value``, a number or a scalar of the builder."""
+        scalar = self.scalar(value) if isinstance(value, float) else value
+        empty = ir.Constant(ir.VectorType(scalar.type, self.width), ir.Undefined)
+        first = self.builder.insert_element(empty, scalar, ir.IntType(32)(0))
+        return self.builder.shuffle_vector(first, empty, ir.Constant(ir.VectorType(ir.IntType(32), self.width), None))
 
-    def offsets(self, base: Any) -> list[Any]:
-        return [self.builder.add(base, _INDEX(k * self.lanes.width)) for k in range(self.lanes.per_chunk)]
+    def first(self, count: Any) -> Any:
+        """Return the mask of the first ``count`` elements."""
+        places = ir.Constant(ir.VectorType(ir.IntType(64), self.width), list(range(self.width)))
+        return self.builder.icmp_signed("<", places, self.splat(count))
 
-    def read(self, sums: list[Any], pointer: Any) -> None:
-        for total, offset in zip(sums, self.offsets(_INDEX(0)), strict=True):
-            self.builder.store(self.lanes.load(pointer, offset), total)
+    def load(self, pointer: Any) -> Any:
+        """Return the vector that begins at ``pointer``, which need not be aligned."""
+        return self.builder.load(self.builder.bitcast(pointer, self.vector.as_pointer()), align=self.itemsize)
 
-    def write(self, sums: list[Any], pointer: Any) -> None:
-        for total, offset in zip(sums, self.offsets(_INDEX(0)), strict=True):
-            self.lanes.store(self.builder.load(total), pointer, offset)
+    def load_masked(self, pointer: Any, mask: Any) -> Any:
+        """Return the elements of ``mask`` of the vector that begins at ``pointer``, and 0 for the others."""
+        size = ir.IntType(32)(self.itemsize)
+        return self._call("masked.load", ".p0", self.vector, pointer, size, mask, self.splat(0.0))
 
-    def add(self, total: Any, x: Any, factor: Any, *, difference: bool = False) -> None:
-        """Add factor * x, or (x - factor)^2, to a sum."""
-        a = self.builder.fsub(x, factor) if difference else x
-        b = a if difference else factor
-        self.builder.store(self.lanes.fma(a, b, self.builder.load(total)), total)
+    def store_masked(self, vector: Any, pointer: Any, mask: Any) -> None:
+        self._call("masked.store", ".p0", ir.VoidType(), vector, pointer, ir.IntType(32)(self.itemsize), mask)
 
-    def to_rbf(self, sums: list[Any], difference: Any, norms: Any, column: Any, norm_of_row: Any, gamma: Any) -> None:
-        """Turn squared distances, or products and the squared norms, into exp(-gamma |x - z|^2)."""
-        lanes, builder, zero = self.lanes, self.builder, self.lanes.constant(0.0)
-        with builder.if_else(difference) as (distances, products):
-            with distances:
-                for total in sums:
-                    builder.store(builder.fneg(builder.load(total)), total)
-            with products:
-                row_norm = lanes.splat(norm_of_row)
-                for total, offset in zip(sums, self.offsets(column), strict=True):
-                    product, norm = builder.load(total), lanes.load(norms, offset)
-                    # exactly 0 for a point with itself; rounding must not give a kernel value above 1
-                    distance = builder.fadd(builder.fsub(product, row_norm), builder.fsub(product, norm))
-                    above = builder.fcmp_ordered(">", distance, zero)
-                    builder.store(builder.select(above, zero, distance), total)
-        width = lanes.splat(gamma)
-        for total in sums:
-            builder.store(lanes.exp(builder.fmul(width, builder.load(total))), total)
+    def fma(self, a: Any, b: Any, c: Any) -> Any:
+        """Return a b + c, fused where the machine can."""
+        return self._call("fmuladd", "", self.vector, a, b, c)
 
-    def to_power(self, sums: list[Any], gamma: Any, coef0: Any, degree: Any) -> None:
-        """Turn products into (gamma * product + coef0)^degree."""
-        builder, scale, constant = self.builder, self.lanes.splat(gamma), self.lanes.splat(coef0)
-        bases = [builder.fadd(builder.fmul(scale, builder.load(total)), constant) for total in sums]
-        for total, base in zip(sums, bases, strict=True):
-            builder.store(base, total)
-        with cgutils.for_range(builder, builder.sub(degree, _INDEX(1))):
-            for total, base in zip(sums, bases, strict=True):
-                builder.store(builder.fmul(builder.load(total), base), total)
+    def _call(self, name: str, suffix: str, result: Any, *arguments: Any) -> Any:
+        signature = ir.FunctionType(result, [argument.type for argument in arguments])
+        name = f"llvm.{name}.v{self.width}f{8 * self.itemsize}{suffix}"
+        function = cgutils.get_or_insert_function(self.builder.module, signature, name)  # type: ignore[no-untyped-call]
+        return self.builder.call(function, arguments)
 
+    def exp(self, x: Any) -> Any:
+        """Return e^x for x <= 0: -inf and values below the cutoff give 0, NaN gives NaN.
 
-def _values_of(count: int) -> Any:
-    """Return an intrinsic that writes the values of ``count`` rows with a chunk of points."""
-
-    def typed(
-        _typing: Any, panels: Any, _base: Any, offsets: Any, values: Any, _first: Any, _step: Any, _size: Any,
-        out: Any, slots: Any, _row: Any, _stride: Any, _at: Any, tail: Any, _is_tail: Any, _seeded: Any,
-        sq: Any, _column: Any, norms: Any, _mode: Any, gamma: Any, coef0: Any, _degree: Any,
-    ) -> Any:  # fmt: skip
-        """out[at + stride * slots[row + r] :] = the values of row ``row`` + r with a chunk of points, added to out if seeded.
-
-        They are written to ``tail``, and added to it, if ``is_tail``: there is less than a chunk of ``out`` left.
-
-        The sums are of values[f + r * step] * panels[base + offsets[f] :], or of (panels[...] - values[...])^2, for
-        first <= f < first + size: several rows list the same features, so that each line of the panel is read once.
+        x = k ln 2 + r with an integer k and |r| <= ln 2 / 2 (Cody & Waite 1980, ln 2 in two parts); e^r = 1 + r + r^2 q(r),
+        q of degree 4 (float32) or 9 (float64) through the Chebyshev nodes; 2^k is put together from its bits. Within 1.2
+        ulp of e^x on [cutoff, 0], -87 (float32) or -708 (float64), and at most 1.
         """
-
-        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            chunk = _Chunk(context, builder, signature, arguments)
-            lanes = chunk.lanes
-            _, base, _, _, first, step, size, _, _, row, stride, at, _, is_tail, seeded, _, column, _, *form = arguments
-            mode, gamma, coef0, degree = form
-            panel = builder.gep(chunk.pointer(0), [base])
-            offset_of, value_of, target, slot_of, tail_of, norm_of_column, norm_of_row = (
-                chunk.pointer(k) for k in (2, 3, 7, 8, 12, 15, 17)
-            )
-
-            def line(q: Any) -> Any:
-                place = builder.add(at, builder.mul(stride, builder.load(builder.gep(slot_of, [q]))))
-                return builder.select(is_tail, tail_of, builder.gep(target, [place]))
-
-            sums = [chunk.sums() for _ in range(count)]
-            lines = [line(builder.add(row, _INDEX(r))) for r in range(count)]
-            lists = [builder.gep(value_of, [builder.add(first, builder.mul(step, _INDEX(r)))]) for r in range(count)]
-            with builder.if_else(seeded) as (from_target, from_zero):
-                with from_target:
-                    for each, where in zip(sums, lines, strict=True):
-                        chunk.read(each, where)
-                with from_zero:
-                    for each in sums:
-                        for total in each:
-                            builder.store(lanes.constant(0.0), total)
-            difference = builder.icmp_signed("==", mode, mode.type(RBF_OF_DIFFERENCES))
-            with builder.if_else(difference) as branches:
-                for branch, differences in zip(branches, (True, False), strict=True):
-                    with branch, cgutils.for_range(builder, size) as loop:
-                        listed = builder.load(builder.gep(offset_of, [builder.add(first, loop.index)]))
-                        factors = [lanes.splat(builder.load(builder.gep(each, [loop.index]))) for each in lists]
-                        for k, offset in enumerate(chunk.offsets(builder.sext(listed, _INDEX))):
-                            x = lanes.load(panel, offset)
-                            for each, factor in zip(sums, factors, strict=True):
-                                chunk.add(each[k], x, factor, difference=differences)
-            for each, where in zip(sums, lines, strict=True):
-                chunk.write(each, where)
-            is_value = builder.icmp_signed("!=", mode, mode.type(PRODUCTS))
-            # a loop over the rows, as the code of an exponential is long
-            with builder.if_then(is_value), cgutils.for_range(builder, _INDEX(count)) as loop:
-                q, cells = builder.add(row, loop.index), chunk.sums()
-                where = lines[0] if count == 1 else line(q)
-                chunk.read(cells, where)
-                with builder.if_else(builder.icmp_signed("==", mode, mode.type(POWER))) as (power, exponential):
-                    with power:
-                        chunk.to_power(cells, gamma, coef0, degree)
-                    with exponential:
-                        norm = builder.load(builder.gep(norm_of_row, [q]))
-                        chunk.to_rbf(cells, difference, norm_of_column, column, norm, gamma)
-                chunk.write(cells, where)
-            return no_value(context)
-
-        index, flag = types.intp, types.boolean
-        argument_types = (
-            panels, index, offsets, values, index, index, index, out, slots, index, index, index, tail, flag, flag,
-            sq, index, norms, index, gamma, coef0, index,
-        )  # fmt: skip
-        return types.void(*argument_types), build
-
-    return intrinsic(typed)
+        build = self.builder
+        magic, shift, cutoff, high, low, coefficients = _EXP32 if self.single else _EXP64
+        shifted = self.fma(x, self.splat(1.4426950408889634), self.splat(magic))
+        turns = build.fsub(shifted, self.splat(magic))
+        rest = self.fma(turns, self.splat(-low), self.fma(turns, self.splat(-high), x))
+        tail = self.splat(coefficients[-1])
+        for coefficient in coefficients[-2::-1]:
+            tail = self.fma(tail, rest, self.splat(coefficient))
+        mantissa = build.fadd(self.fma(build.fmul(rest, rest), tail, rest), self.splat(1.0))
+        exponent = build.shl(build.bitcast(shifted, self.bits), self.splat(self.bits.element(shift)))
+        power = build.bitcast(build.add(exponent, build.bitcast(self.splat(1.0), self.bits)), self.vector)
+        tiny = build.fcmp_ordered("<", x, self.splat(cutoff))
+        return build.select(tiny, self.splat(0.0), build.fmul(mantissa, power))
 
 
-def _typed_squares(_typing: Any, panels: Any, _base: Any, _depth: Any, out: Any, _at: Any) -> Any:
-    """Add to out[at : at + chunk] the sum of panels[base + f * chunk :]^2 over f < depth, in the order of the scan's sums."""
+# magic: adding it rounds to an integer and leaves that in the low bits; below the cutoff e^x is no normal number;
+# ln 2 = high + low; (e^r - 1 - r) / r^2 on |r| <= ln 2 / 2, interpolated at the Chebyshev nodes, lowest power first
+_EXP32: Any = (
+    12582912.0, 23, -87.0, 0.693359375, -2.12194440e-4,
+    (0.5, 0.16666576266288757, 0.041666556149721146, 0.008363203145563602, 0.0013926213141530752),
+)  # fmt: skip
+_EXP64: Any = (
+    6755399441055744.0, 52, -708.0, 0.693147180369123816490, 1.90821492927058770002e-10,
+    (
+        0.5, 0.16666666666666669, 0.04166666666662399, 0.008333333333330051, 0.0013888888917281794,
+        0.00019841269863105968, 2.480152119021773e-05, 2.7557268378684192e-06, 2.7620138719732994e-07,
+        2.5100424157005067e-08,
+    ),
+)  # fmt: skip
+
+
+def data_of(context: Any, builder: Any, array_type: Any, array: Any) -> Any:
+    """Return the pointer to an array's first element."""
+    return context.make_array(array_type)(context, builder, value=array).data
+
+
+def _typed_fma(_typing: Any, a: Any, b: Any, c: Any) -> Any:
+    """Return a b + c of three numbers of one type, rounded as a sum of the scan is."""
+
+    def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        kind = arguments[0].type
+        function = builder.module.declare_intrinsic("llvm.fmuladd", [kind], ir.FunctionType(kind, [kind] * 3))
+        return builder.call(function, arguments)
+
+    return (a(a, b, c), build) if a == b == c else None
+
+
+def _typed_sums(
+    _typing: Any, panels: Any, _base: Any, offsets: Any, factors: Any, _first: Any, _step: Any, _size: Any,
+    out: Any, slots: Any, _row: Any, _stride: Any, _at: Any, _left: Any, _several: Any, _seeded: Any, _differences: Any,
+) -> Any:  # fmt: skip
+    """out[at + stride * slots[row] :] = the sums of a row with a chunk of points, added to out if seeded, in ``left`` values.
+
+    The sums are of factors[f] * panels[base + offsets[f] :], or of (panels[...] - factors[...])^2, for first <= f < first +
+    size. If there are ``several`` rows, each of the next ones has the same offsets and its factors ``step`` further on, so
+    that each line of the panel is read once.
+    """
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        chunk = _Chunk(context, builder, signature, arguments)
-        _, base, depth, _, at = arguments
-        panel, target, sums = builder.gep(chunk.pointer(0), [base]), builder.gep(chunk.pointer(3), [at]), chunk.sums()
-        chunk.read(sums, target)
-        width = _INDEX(chunk.lanes.per_chunk * chunk.lanes.width)
-        with cgutils.for_range(builder, depth) as loop:
-            for total, offset in zip(sums, chunk.offsets(builder.mul(loop.index, width)), strict=True):
-                x = chunk.lanes.load(panel, offset)
-                chunk.add(total, x, x)
-        chunk.write(sums, target)
-        return no_value(context)
+        vectors = Vectors(builder, panels.dtype)
+        _, base, _, _, first, step, size, _, _, row, stride, at, left, several, seeded, differences = arguments
+        panel, offset_of, factor_of, target, slot_of = (
+            data_of(context, builder, signature.args[k], arguments[k]) for k in (0, 2, 3, 7, 8)
+        )
+        panel, mask = builder.gep(panel, [base]), vectors.first(left)
 
-    return types.void(panels, types.intp, types.intp, out, types.intp), build
+        def write_sums(count: int) -> None:
+            lines, lists = [], []
+            for r in range(count):
+                slot = builder.load(builder.gep(slot_of, [builder.add(row, _INDEX(r))]))
+                lines.append(builder.gep(target, [builder.add(at, builder.mul(stride, slot))]))
+                lists.append(builder.gep(factor_of, [builder.add(first, builder.mul(step, _INDEX(r)))]))
+            sums = [_register(builder, vectors.splat(0.0)) for _ in range(count)]
+            with builder.if_then(seeded):
+                for total, line in zip(sums, lines, strict=True):
+                    builder.store(vectors.load_masked(line, mask), total)
+            with builder.if_else(differences) as branches:
+                for branch, is_difference in zip(branches, (True, False), strict=True):
+                    with branch, cgutils.for_range(builder, size) as loop:
+                        offset = builder.load(builder.gep(offset_of, [builder.add(first, loop.index)]))
+                        x = vectors.load(builder.gep(panel, [builder.sext(offset, _INDEX)]))
+                        for total, listed in zip(sums, lists, strict=True):
+                            factor = vectors.splat(builder.load(builder.gep(listed, [loop.index])))
+                            a = builder.fsub(x, factor) if is_difference else x
+                            b = a if is_difference else factor
+                            builder.store(vectors.fma(a, b, builder.load(total)), total)
+            for total, line in zip(sums, lines, strict=True):
+                vectors.store_masked(builder.load(total), line, mask)
+
+        with builder.if_else(several) as (together, alone):
+            with together:
+                write_sums(ROWS)
+            with alone:
+                write_sums(1)
+        return context.get_dummy_value()
+
+    index, flag = types.intp, types.boolean
+    numbers, flags = (index,) * 4, (flag,) * 3
+    return types.void(panels, index, offsets, factors, index, index, index, out, slots, *numbers, *flags), build
 
 
-values_of_row: Any = _values_of(1)
-values_of_rows: Any = _values_of(ROWS)
-squares: Any = intrinsic(_typed_squares)
+def _typed_values(
+    _typing: Any, out: Any, _at: Any, _left: Any, sq: Any, _column: Any, norm: Any, _mode: Any, gamma: Any, coef0: Any, _degree: Any
+) -> Any:  # fmt: skip
+    """Turn the sums out[at : at + left] of a row with points from ``column`` on into values of the kernel (mode, ..., degree).
+
+    sq, norm : the squared norms of all points, and that of the row
+    """
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        vectors = Vectors(builder, out.dtype)
+        _, at, left, _, column, norm, mode, gamma, coef0, degree = arguments
+        target, norms = (data_of(context, builder, signature.args[k], arguments[k]) for k in (0, 3))
+        target, mask, zero = builder.gep(target, [at]), vectors.first(left), vectors.splat(0.0)
+        sums, width = vectors.load_masked(target, mask), vectors.splat(gamma)
+        total = _register(builder, sums)
+        with builder.if_else(builder.icmp_signed("==", mode, mode.type(POWER))) as (power, exponential):
+            with power:
+                base = builder.fadd(builder.fmul(width, sums), vectors.splat(coef0))
+                builder.store(base, total)
+                with cgutils.for_range(builder, builder.sub(degree, _INDEX(1))):
+                    builder.store(builder.fmul(builder.load(total), base), total)
+            with exponential:
+                # exactly 0 for a point with itself; rounding must not give a kernel value above 1
+                norms_of_points = vectors.load(builder.gep(norms, [column]))
+                of_products = builder.fadd(builder.fsub(sums, vectors.splat(norm)), builder.fsub(sums, norms_of_points))
+                of_products = builder.select(builder.fcmp_ordered(">", of_products, zero), zero, of_products)
+                differences = builder.icmp_signed("==", mode, mode.type(RBF_OF_DIFFERENCES))
+                distances = builder.select(differences, builder.fneg(sums), of_products)
+                builder.store(vectors.exp(builder.fmul(width, distances)), total)
+        vectors.store_masked(builder.load(total), target, mask)
+        return context.get_dummy_value()
+
+    index = types.intp
+    return types.void(out, index, index, sq, index, norm, index, gamma, coef0, index), build
+
+
+add_up: Any = intrinsic(_typed_sums)
+to_values: Any = intrinsic(_typed_values)
+fma: Any = intrinsic(_typed_fma)

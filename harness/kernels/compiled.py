@@ -6,11 +6,14 @@ is one more function to compile. Importing this module imports numba.
 
 from __future__ import annotations
 
-from harness.kernels.backend import PRODUCTS
-from harness.kernels.chunks import squares, values_of_row, values_of_rows
-from harness.kernels.simd import CHUNK_BYTES, ROWS
-from harness.support.jit import compiled
+import numpy as np
 
+from harness.kernels.chunks import CHUNK_BYTES, ROWS, add_up, fma, to_values
+from harness.kernels.layout import PRODUCTS, RBF_OF_DIFFERENCES
+from harness.support.arrays import Block
+from harness.support.jit import compiled, summing
+
+_TOGETHER = 16  # points whose products with several w are written together
 _RUN = 16  # chunks scanned in a run by rows together; longer runs write in longer pieces
 _SHORT_RUN = 4  # chunks scanned in a run by a single row, whose lines should be in the L1 cache
 _GROUP_BYTES = 1 << 18  # bytes of output written while a block of points is scanned: part of a core's L2
@@ -65,10 +68,10 @@ def rare_columns(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def scan(  # type: ignore[no-untyped-def]  # noqa: C901 - one function compiles in half the time of several
+def scan(  # type: ignore[no-untyped-def]
     panels, depth, sq, block, features, block_ptr, rare_index, rare_value,
     ends, offsets, values, norms, places, row_ptr, row_feature, row_value,
-    flat, slots, stride, position, start, stop, seeded, mode, gamma, coef0, degree, tail,
+    flat, slots, stride, position, start, stop, seeded, mode, gamma, coef0, degree,
 ):  # fmt: skip
     """Write the values of all rows with points [start, stop) to ``flat[slots[q] * stride + position :]``.
 
@@ -80,11 +83,10 @@ def scan(  # type: ignore[no-untyped-def]  # noqa: C901 - one function compiles 
     flat : rows of ``stride`` values; start is a multiple of block, stop too unless it is the number of points
     seeded : whether ``flat`` has the sums of the rare features, by add_by_point()
     mode, gamma, coef0, degree : the kernel, see ScanBackend
-    tail : memory for a chunk of values
     """
     count, parts = ends.shape[0], ends.shape[1] - 1  # parts of the features, whose lines stay in the cache
-    group, chunk = max(1, _GROUP_BYTES // (block * flat.itemsize)), tail.size
-    filled = seeded or features > 0
+    group, chunk = max(1, _GROUP_BYTES // (block * flat.itemsize)), CHUNK_BYTES // flat.itemsize
+    filled, differences = seeded or features > 0, mode == RBF_OF_DIFFERENCES
     lists_all = ends[count - 1, parts] - ends[0, 0] == count * depth  # then rows read each line together
     full = ROWS > 1 and lists_all and not filled
     run = chunk * (_RUN if full else _SHORT_RUN)
@@ -92,43 +94,32 @@ def scan(  # type: ignore[no-untyped-def]  # noqa: C901 - one function compiles 
         high = min(low + block, stop)
         for first in range(0, count, group):
             last = min(first + group, count)
-            together = first + (last - first) // ROWS * ROWS if full else first
             for q in range(first, last if features > 0 and not seeded else first):
                 at, part = slots[q] * stride + position + low - start, low // block * features
                 line = flat[at : at + high - low]
-                line[:] = 0.0
+                for k in range(line.size):
+                    line[k] = 0.0
                 for f in range(row_ptr[places[q]], row_ptr[places[q] + 1]):
                     factor, feature = row_value[f], part + row_feature[f]
                     for k in range(block_ptr[feature], block_ptr[feature + 1]):
                         line[rare_index[k]] += factor * rare_value[k]
             for begin in range(low, high, run):
                 end = min(begin + run, high)
-                whole = end - (end - begin) % chunk
                 for b in range(parts):
-                    kind, more = mode if b == parts - 1 else PRODUCTS, b > 0 or filled
-                    for q in range(first, together, ROWS):
-                        listed, size = ends[q, b], ends[q, b + 1] - ends[q, b]
-                        for panel in range(begin, whole, chunk):
-                            values_of_rows(
-                                panels, panel * depth, offsets, values, listed, depth, size,
-                                flat, slots, q, stride, position + panel - start, tail, False, more,
-                                sq, panel, norms, kind, gamma, coef0, degree,
+                    q = first
+                    while q < last:
+                        rows = ROWS if full and q + ROWS <= last else 1
+                        listed, size, more = ends[q, b], ends[q, b + 1] - ends[q, b], b > 0 or filled
+                        for panel in range(begin, end, chunk):
+                            base, at, left = panel * depth, position + panel - start, end - panel
+                            add_up(
+                                panels, base, offsets, values, listed, depth, size,
+                                flat, slots, q, stride, at, left, rows > 1, more, differences,
                             )  # fmt: skip
-                    for q in range(first, last):
-                        listed, size = ends[q, b], ends[q, b + 1] - ends[q, b]
-                        place = slots[q] * stride + position - start
-                        for panel in range(begin if q >= together else whole, end, chunk):
-                            # vectors are full, so the last points go through the array ``tail``
-                            rest = high - panel if panel + chunk > high else 0
-                            for k in range(rest):
-                                tail[k] = flat[place + panel + k]
-                            values_of_row(
-                                panels, panel * depth, offsets, values, listed, depth, size,
-                                flat, slots, q, stride, position + panel - start, tail, rest > 0, more,
-                                sq, panel, norms, kind, gamma, coef0, degree,
-                            )  # fmt: skip
-                            for k in range(rest):
-                                flat[place + panel + k] = tail[k]
+                            for r in range(q, q + rows if mode != PRODUCTS and b == parts - 1 else q):
+                                place = slots[r] * stride + at
+                                to_values(flat, place, left, sq, panel, norms[r], mode, gamma, coef0, degree)
+                        q += rows
 
 
 @compiled
@@ -167,7 +158,7 @@ def gather(panels, depth, sq, points, places, result, norms):  # type: ignore[no
 def lay_out(x, centre, first, points, rare):  # type: ignore[no-untyped-def]
     """Write the rows ``x``, (m, depth), of the points first, first + 1, ..., minus ``centre``, and their |x|^2 to ``points``.
 
-    |x|^2 is summed in the order of scan(), so that a point's distance from itself is exactly 0; ``first`` is that of a chunk.
+    |x|^2 is summed in the order of scan(), so that a point's distance from itself is exactly 0.
 
     points, rare : as in ScanBackend
     """
@@ -175,10 +166,73 @@ def lay_out(x, centre, first, points, rare):  # type: ignore[no-untyped-def]
     chunk = CHUNK_BYTES // panels.itemsize
     for i in range(x.shape[0]):
         point = first + i
-        base = (point // chunk) * chunk * depth + point % chunk
-        for f in range(depth):
-            panels[base + f * chunk] = x[i, f] - centre[f]
+        base, total = (point // chunk) * chunk * depth + point % chunk, panels.dtype.type(0.0)
         for e in range(row_ptr[point], row_ptr[point + 1]):
-            norms[point] += row_value[e] * row_value[e]
-    for panel in range(first, first + x.shape[0], chunk):
-        squares(panels, panel * depth, depth, norms, panel)
+            total += row_value[e] * row_value[e]
+        for f in range(depth):
+            value = panels.dtype.type(x[i, f] - centre[f])
+            panels[base + f * chunk], total = value, fma(value, value, total)
+        norms[point] = total
+
+
+# -- inner products with w, and sums of points: in float64 for any dtype of the points. Products may be reordered: without that
+# they are added one after the other, which takes several times as long as reading them from memory.
+
+
+@summing
+def dense_scores(x: Block, w: Block, out: Block, first: int, last: int) -> None:
+    """Set out[i] to <x_i, w> for first <= i < last; x (n, d) C-ordered float32 or float64, w (d,) and out (n,) float64."""
+    for i in range(first, last):
+        row, total = x[i], 0.0
+        for f in range(len(row)):
+            total += row[f] * w[f]
+        out[i] = total
+
+
+@summing
+def sparse_scores(indptr: Block, indices: Block, data: Block, w: Block, out: Block, first: int, last: int) -> None:
+    """Set out[i] to <x_i, w> for the rows ``first`` to ``last`` of a CSR matrix."""
+    place = np.uint64(indptr[first])  # unsigned: no place and no index is tested for being negative
+    for i in range(first, last):
+        total, end = 0.0, np.uint64(indptr[i + 1])
+        while place < end:
+            total += data[place] * w[np.uint64(indices[place])]
+            place += np.uint64(1)
+        out[i] = total
+
+
+@summing
+def sparse_products(indptr: Block, indices: Block, data: Block, w: Block, out: Block, first: int, last: int) -> None:
+    """Set out[j, i] to <x_i, w_j> for the rows ``first`` to ``last`` of a CSR matrix; w (d, q), out (q, n) float64."""
+    q = w.shape[1]
+    sums = np.empty((_TOGETHER, q))
+    for begin in range(first, last, _TOGETHER):  # so many points, as out[j] is written in lines of the cache
+        end = min(begin + _TOGETHER, last)
+        for i in range(begin, end):
+            total = sums[i - begin]
+            total[:] = 0.0
+            for place in range(indptr[i], indptr[i + 1]):
+                value, row = data[place], w[indices[place]]
+                for j in range(q):
+                    total[j] += value * row[j]
+        for j in range(q):
+            for i in range(begin, end):
+                out[j, i] = sums[i - begin, j]
+
+
+@compiled
+def add_dense(x: Block, points: Block, coef: Block, w: Block) -> None:
+    """Add sum_k coef_k x_{points_k} to w (d,), in the order of ``points``."""
+    for k in range(len(points)):
+        row, factor = x[points[k]], coef[k]
+        for f in range(len(w)):
+            w[f] += factor * row[f]
+
+
+@compiled
+def add_sparse(indptr: Block, indices: Block, data: Block, points: Block, coef: Block, w: Block) -> None:
+    """Add sum_k coef_k x_{points_k} to w (d,) for rows of a CSR matrix, in the order of ``points``."""
+    for k in range(len(points)):
+        factor = coef[k]
+        for place in range(indptr[points[k]], indptr[points[k] + 1]):
+            w[indices[place]] += factor * data[place]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import os
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,6 @@ class _Shared:
         return _Shared, ()
 
 
-@dataclass
 class Counter:
     """Counts of the kernel requests of one run, shared by all oracles made from one, including restricted ones.
 
@@ -37,15 +35,23 @@ class Counter:
     refuse intent: private names, ``object.__setattr__``, replaced methods, the file of the data.
     """
 
-    evaluations: int = 0
-    cache_hits: int = 0
-    oracle_calls: int = 0
-    oracle_evaluations: int = 0
-    cache_misses: int = 0
-    cache_needed_bytes: int = 0
+    def __init__(self) -> None:
+        self.__dict__.update(evaluations=0, _shared=_Shared())
+        self.cache_hits = self.cache_misses = self.cache_needed_bytes = self.oracle_calls = self.oracle_evaluations = 0
 
-    def __post_init__(self) -> None:
-        self.__dict__["_shared"] = _Shared()
+    @property
+    def compiled(self) -> Any:
+        """The part of ``evaluations`` that compiled loops add, (1,) int64, see loops.py."""
+        return self.__dict__["_shared"].evaluations
+
+    @property
+    def evaluations(self) -> int:
+        """Number of kernel values computed."""
+        return int(self.__dict__["evaluations"]) + int(self.compiled[0])
+
+    @evaluations.setter
+    def evaluations(self, value: int) -> None:
+        self.__dict__["evaluations"] = value - int(self.compiled[0])
 
     @property
     def evaluations_at_least(self) -> bool:
@@ -56,11 +62,6 @@ class Counter:
     def evaluations_at_least(self, value: bool) -> None:
         if value:
             self.__dict__["_shared"].raised[0] = 1
-
-    @property
-    def compiled(self) -> Any:
-        """The part of ``evaluations`` that compiled loops add, (1,) int64, see loops.py."""
-        return self.__dict__["_shared"].evaluations
 
     def add(self, values: int) -> None:
         """Count kernel values computed in any process."""
@@ -81,15 +82,3 @@ class Counter:
                 "only grow: add what was computed."
             )
         super().__setattr__(name, value)
-
-
-def _get_evaluations(counter: Counter) -> int:
-    return int(counter.__dict__["evaluations"]) + int(counter.compiled[0]) if "evaluations" in counter.__dict__ else 0
-
-
-def _set_evaluations(counter: Counter, value: int) -> None:
-    counter.__dict__["evaluations"] = value - (int(counter.compiled[0]) if "_shared" in counter.__dict__ else 0)
-
-
-# a property of that name in the class would be the field's default
-Counter.evaluations = property(_get_evaluations, _set_evaluations)  # type: ignore[assignment]

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
+Job = Callable[[int, int], None]
+
 WORTH = 1 << 17  # values that are worth waking another thread for
 _TURNS = 4  # parts a thread: cores are not equally fast, least of all where others use them too
 
@@ -25,16 +27,7 @@ class Crew:
     def __reduce__(self) -> Any:
         return Crew, ()
 
-    def share(
-        self,
-        job: Callable[[int, int], None],
-        count: int,
-        values: int,
-        threads: int,
-        *,
-        widest: int | None = None,
-        grain: int = 1,
-    ) -> None:
+    def share(self, job: Job, count: int, values: int, threads: int, *, widest: int = 1 << 62, grain: int = 1) -> None:
         """Do ``job(start, stop)`` for all parts of 0 to ``count``; a thread that has done one takes the next.
 
         The first error is raised when all threads have ended. BLAS has one thread meanwhile: each has a core to itself.
@@ -43,13 +36,11 @@ class Crew:
         ----------
         values : that each of the ``count`` takes to compute or to read; another thread is woken for many only
         threads : at most
-        widest : of a part; no bound if None
+        widest : of a part
         grain : of which every part's beginning is a multiple
         """
         threads = max(1, min(threads, count * values // WORTH))
-        part = count if widest is None else min(widest, count)
-        if threads > 1:
-            part = min(part, -(-count // (threads * _TURNS)))
+        part = min(widest, count) if threads == 1 else min(widest, -(-count // (threads * _TURNS)))
         part = max(1, part // grain) * grain
         starts = iter(range(0, count, part))  # under the interpreter lock no two threads are given the same
 

@@ -6,24 +6,16 @@ In few dimensions, where the scan sums (x - z)^2, that would save nothing: readi
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 
-from harness.kernels.backend import KernelBackend, chosen
+from harness.kernels.backend import StoredBackend
 from harness.kernels.functions import RBF, Exponential, Kernel
-from harness.kernels.points import is_mapped
+from harness.kernels.points import Points, is_mapped
 from harness.kernels.scan import ScanBackend, sums_differences
-
-if TYPE_CHECKING:
-    import scipy.sparse
-
-    from harness.kernels.backend import Columns
-    from harness.support.arrays import Block
-
-    Points = Block | scipy.sparse.csr_array
+from harness.support.arrays import Block
 
 
 class Distances:
@@ -33,12 +25,10 @@ class Distances:
     ----------
     points : (n, d) dense or CSR; those of mapped ones, which are too large, are not stored
     most_bytes : memory for them, of all dtypes together: the first that is needed comes first
-    timed : a context in which they are computed, so that the caller can time it
+    timed : function that returns a context in which they are computed, so that the caller can time it
     """
 
-    def __init__(
-        self, points: Points, most_bytes: float, timed: Callable[[], AbstractContextManager[Any]] = nullcontext
-    ) -> None:
+    def __init__(self, points: Points, most_bytes: float, timed: Any = nullcontext) -> None:
         self.points, self.most_bytes, self._timed = points, most_bytes, timed
         self._stored: dict[np.dtype[Any], Block] = {}
 
@@ -47,7 +37,7 @@ class Distances:
         """Memory of the distances, in bytes."""
         return sum(values.nbytes for values in self._stored.values())
 
-    def backend(self, kernel: Kernel, dtype: np.dtype[Any]) -> DistanceBackend | None:
+    def backend(self, kernel: Kernel, dtype: np.dtype[Any]) -> StoredBackend | None:
         """Return the backend of a kernel over these distances, which are computed first; None if they do not serve."""
         size = int(self.points.shape[0]) ** 2 * dtype.itemsize
         if is_mapped(self.points) or not isinstance(kernel.form, Exponential) or sums_differences(kernel, self.points):
@@ -57,18 +47,4 @@ class Distances:
                 return None
             with self._timed():
                 self._stored[dtype] = ScanBackend(RBF(), self.points, dtype).squared_distances()
-        return DistanceBackend(self._stored[dtype], kernel.form)
-
-
-class DistanceBackend(KernelBackend):
-    """Values of one RBF kernel as exponentials of stored squared distances."""
-
-    def __init__(self, distances: Block, form: Exponential) -> None:
-        self._distances, self.n, self.dtype = distances, len(distances), distances.dtype
-        self._gamma = self.dtype.type(form.gamma)
-
-    def compute_tile(self, prepared: Block, columns: Columns, out: Block, slots: Block, position: int) -> None:
-        values = chosen(self._distances, prepared, columns)
-        values *= -self._gamma
-        np.exp(values, out=values)
-        out[slots, position : position + values.shape[1]] = values
+        return StoredBackend(self._stored[dtype], dtype, kernel.form.gamma)

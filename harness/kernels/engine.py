@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -20,18 +20,13 @@ from harness.kernels.distances import Distances
 from harness.kernels.features import Features, combination, pieces, products_with, width_of
 from harness.kernels.functions import Exponential, GivenValues, Kernel, OfProducts, Power, reason_against, squared_norms
 from harness.kernels.layout import Layout
-from harness.kernels.points import as_points, bytes_of, is_mapped, joined, stored_as
+from harness.kernels.points import Points, as_points, bytes_of, is_mapped, joined, stored_as, valid_indices
 from harness.kernels.scan import ScanBackend, choose_backend
+from harness.support.arrays import Block, Vector
 from harness.support.errors import UsageError
 from harness.support.parameters import values_of
 
-if TYPE_CHECKING:
-    import scipy.sparse
-
-    from harness.support.arrays import Block, Vector
-
-    Points = Block | scipy.sparse.csr_array
-    After = Callable[[int, int], None]
+After = Callable[[int, int], None]
 
 _TILE_BYTES = 1 << 20  # size of a tile of values: measured best near the size of a core's L2
 _NARROWEST = 256  # smallest number of columns of a tile
@@ -42,9 +37,7 @@ _CALLBACK_ROWS = 8  # assumed work of a callback, in rows
 EXPAND_ROWS = 128  # rows of a tile in expand()
 _EXPAND_PREPARED = 2048  # rows that expand() prepares at a time
 _SMALL = 4096  # values up to which a request is one tile
-_FEW = 32  # indices up to which Python compares them faster
 _ALL = np.empty(0, dtype=np.int64)
-_SLOTS = np.arange(_FEW)
 _SAMPLE = 4096  # number of mapped points whose norms bound the values
 
 
@@ -56,14 +49,14 @@ class _Whole:
         self.crew = Crew()
         self._distances = distances
         self.is_given = isinstance(kernel.form, GivenValues)
-        self._backends: dict[np.dtype[Any], KernelBackend] = {}
+        self.backends: dict[np.dtype[Any], KernelBackend] = {}
 
     def is_laid_out(self, dtype: np.dtype[Any]) -> bool:
         """Return whether there is a backend of a dtype, over stored distances if there are any."""
-        if dtype not in self._backends and self._distances is not None:
+        if dtype not in self.backends and self._distances is not None:
             backend = self._distances.backend(self.kernel, dtype)
-            self._backends.update({} if backend is None else {dtype: backend})
-        return dtype in self._backends
+            self.backends.update({} if backend is None else {dtype: backend})
+        return dtype in self.backends
 
     @cached_property
     def largest(self) -> float:
@@ -74,15 +67,13 @@ class _Whole:
             if isinstance(form, GivenValues):
                 return float(abs(source).max())
             square = np.float64(squared_norms(source).max(initial=0.0))
-            distance, power = 4.0 * square, 0.0
-            if isinstance(form, Power):
-                power = (form.gamma * square + abs(form.coef0)) ** form.degree
-            return float(max(distance, power))
+            power = (form.gamma * square + abs(form.coef0)) ** form.degree if isinstance(form, Power) else 0.0
+            return float(max(4.0 * square, power))
 
     def backend(self, dtype: np.dtype[Any]) -> KernelBackend:
         if not self.is_laid_out(dtype):
-            self._backends[dtype] = choose_backend(self.kernel, self.source, dtype)
-        return self._backends[dtype]
+            self.backends[dtype] = choose_backend(self.kernel, self.source, dtype)
+        return self.backends[dtype]
 
 
 class _Identity:
@@ -96,7 +87,7 @@ class _Part:
         self.whole, self.index, self.dtype = whole, index, np.dtype(dtype)
         self.n = int(whole.source.shape[0]) if index is None else len(index)
         self.identity = _Identity()
-        self._packed: KernelBackend | None = None  # backend over these points only
+        self._packed: Any = None  # backend over these points only
         self._requested = 0
 
     @cached_property
@@ -136,16 +127,16 @@ class _Part:
 
     @cached_property
     def calls(self) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
-        """The loops call_value() and call_rows_at() over the layout, as an import takes as long as a value; None without one."""
+        """The loops value() and rows_at() over the layout, as an import takes as long as a value; None without one."""
         if self.layout is None:
             return None
-        from harness.kernels.loops import call_rows_at, call_value
+        from harness.kernels.loops import rows_at, value
 
-        return partial(call_value, tuple(self.layout)), partial(call_rows_at, tuple(self.layout))
+        return partial(value, self.layout), partial(rows_at, self.layout)
 
     def places(self, backend: KernelBackend, points: Block | None) -> Any:
         """Return indices in the backend of some of these points; None for all of its points in order."""
-        if self.index is None or backend is self._packed:
+        if self.index is None or backend is not self.whole.backends.get(self.dtype):
             return points
         return self.index if points is None else self.index[points]
 
@@ -164,20 +155,12 @@ class Engine:
     part : points of another engine, instead of ``x``
     """
 
+    _counter: Any = None  # a Counter, of an oracle
+
     def __init__(
-        self,
-        kernel: Kernel,
-        x: Points | None,
-        dtype: Any = np.float64,
-        *,
-        ridge: float = 0.0,
-        z: Vector | None = None,
-        threads: int = 1,
-        distances: Distances | None = None,
-        part: _Part | None = None,
-    ) -> None:
-        if threads < 1:
-            raise ValueError(f"threads={threads} for a kernel; give the number of threads, 1 or more.")
+        self, kernel: Kernel, x: Points | None, dtype: Any = np.float64, *, ridge: float = 0.0, z: Vector | None = None,
+        threads: int = 1, distances: Distances | None = None, part: _Part | None = None,
+    ) -> None:  # fmt: skip
         self._part = _Part(_Whole(kernel, as_points(x), distances), None, dtype) if part is None else part
         self.kernel, self.dtype, self.threads, self.ridge = kernel, self._part.dtype, threads, float(ridge)
         self.n = self._part.n
@@ -235,15 +218,18 @@ class Engine:
         return self._part.identity
 
     def count(self, values: int) -> None:
-        """Count kernel values that the caller computed; does nothing here, as only an oracle has a counter."""
+        """Count kernel values that the caller computed; only an oracle has a counter."""
+        if self._counter is not None:
+            self._counter.add(values)
 
     def features(self) -> Features | None:
-        """Return the points of a linear kernel, see :class:`Features`; None if the kernel is not linear."""
-        return self._features(Counter())
+        """Return the points for a solver that stores w, see :class:`Features`; None if the kernel is not linear.
 
-    def _features(self, counter: Counter) -> Features | None:
+        The kernel is <x_i, x_j> + ridge * delta_ij; the solver must add the ridge. Only calls of the result are counted.
+        """
         if not self.is_linear:
             return None
+        counter = self._counter or Counter()
         return Features(self._part.points, ridge=self.ridge, counter=counter, threads=self.threads)
 
     def _like(self, part: _Part, **settings: Any) -> Self:
@@ -274,44 +260,33 @@ class Engine:
             part = _Part(_Whole(self.kernel, joined(part.points, added)), None, dtype)
             if self.z is not None:
                 changes["z"] = np.concatenate([self.z, np.zeros(part.n - self.n)])
-            return self._like(part, **changes)
-        if dtype == self.dtype:
-            return self._like(part, **changes) if changes else self
-        if dtype.itemsize < self.dtype.itemsize and not self.largest < float(np.finfo(dtype).max):
-            raise UsageError(
-                f"{described(self.kernel)} gives values that are not finite in {dtype} on these data; scale the data, choose "
-                "smaller parameters or a solver's dtype=float64."
-            )
-        return self._like(_Part(part.whole, part.index, dtype), **changes)
+        elif dtype != self.dtype:
+            if dtype.itemsize < self.dtype.itemsize and not self.largest < float(np.finfo(dtype).max):
+                raise UsageError(
+                    f"{described(self.kernel)} gives values that are not finite in {dtype} on these data; scale the data, choose "
+                    "smaller parameters or a solver's dtype=float64."
+                )
+            part = _Part(part.whole, part.index, dtype)
+        return self._like(part, **changes) if changes or part is not self._part else self
 
     def restrict(self, indices: Block) -> Self:
         """Return the kernel over ``x[indices]``, which shares the points."""
-        index, part = self._checked(indices), self._part
+        index, part = valid_indices(indices, self.n), self._part
         whole = index if part.index is None else part.index[index]
         return self._like(_Part(part.whole, whole, self.dtype), z=None if self.z is None else self.z[index])
 
-    def _checked(self, indices: Block) -> Block:
-        """Return indices as integers; raise IndexError if one is negative or too large."""
-        index = np.asarray(indices, dtype=np.intp)
-        if index.ndim == 1 and 0 < index.size <= _FEW:
-            values = index.tolist()
-            valid = min(values) >= 0 and max(values) < self.n
-        else:
-            valid = (
-                not index.size or index.view(np.uintp).max() < self.n
-            )  # negative indices are large as unsigned numbers
-        if not valid:
-            invalid = int(index[(index < 0) | (index >= self.n)][0])
-            raise IndexError(f"index {invalid} is out of range for a kernel over {self.n} points (0 to {self.n - 1}).")
-        return index
+    def _backend(self, rows: Block, columns: Block | None) -> KernelBackend:
+        """Return the backend for K[rows, columns], whose values are counted."""
+        self.count(len(rows) * (self.n if columns is None else len(columns)))
+        return self._part.backend(len(rows) if columns is None else 0)
 
     def block(self, rows: Block, columns: Block | None = None) -> Block:
         """Return K[rows, columns] (all columns if None), a new C-ordered array."""
-        rows = self._checked(rows)
-        columns = None if columns is None else self._checked(columns)
+        rows = valid_indices(rows, self.n)
+        columns = None if columns is None else valid_indices(columns, self.n)
         out = np.empty((len(rows), self.n if columns is None else len(columns)), dtype=self.dtype)
         if out.size:
-            self.compute(rows, out, _SLOTS[: len(rows)] if len(rows) <= _FEW else np.arange(len(rows)), columns=columns)
+            self.compute(rows, out, np.arange(len(rows)), columns=columns)
         return out
 
     def compute(
@@ -323,14 +298,15 @@ class Engine:
         """
         width = self.n if columns is None else len(columns)
         plain = self.z is None and not self.ridge
-        backend = self._part.backend(len(rows) if columns is None else 0)
+        backend = self._backend(rows, columns)
         picked = self._part.places(backend, columns)
         prepared = backend.prepare_rows(self._part.places(backend, rows)) if len(rows) else None
         if after is None and plain and 0 < len(rows) * width <= _SMALL:
             backend.compute_tile(prepared, slice(0, width) if picked is None else picked, out, slots, 0)
             return
-        if picked is not None and isinstance(backend, ScanBackend) and _are_gathered(backend, len(picked)):
-            backend, picked = backend.columns(picked), None
+        many = 0 if picked is None else len(picked)
+        if many >= _NARROWEST and isinstance(backend, ScanBackend) and backend.bytes_of(many) <= _PACKED_BYTES:
+            backend, picked = backend.columns(picked), None  # one layout, which the next request may use again
 
         def tile(start: int, stop: int) -> None:
             if prepared is not None:
@@ -376,8 +352,9 @@ class Engine:
         """Return sum_j dual_coef_j K[i, j] for i in ``rows`` (all if None), float64, computed in blocks."""
         coef = np.asarray(dual_coef, dtype=np.float64)
         support = np.flatnonzero(coef)
-        index = np.arange(self.n) if rows is None else self._checked(rows)
+        index = np.arange(self.n) if rows is None else valid_indices(rows, self.n)
         if self.kernel.form == Power():
+            self.count(len(index) * len(support))  # although one inner product with w replaces a row
             points = self._part.points
             scores = products_with(points, combination(points, coef, support), None if rows is None else index)
         else:
@@ -396,25 +373,24 @@ class Engine:
         """Return sum_j coef_j k(support_j, columns), float64, tile by tile."""
         width = self.n if columns is None else len(columns)
         scores = np.zeros((*coef.shape[1:], width))
-        backend = self._part.backend(len(support) if columns is None else 0)
+        backend = self._backend(support, columns)
         picked = self._part.places(backend, columns)
         # picked columns are gathered once for each tile, not for each part
         takes = picked is not None and np.isfinite(backend.bytes_of(1))
         for first in range(0, len(support), _EXPAND_PREPARED):
-            rows = support[first : first + _EXPAND_PREPARED]
+            rows, weights = support[first : first + _EXPAND_PREPARED], coef[first : first + _EXPAND_PREPARED]
             prepared = backend.prepare_rows(self._part.places(backend, rows))
-            weights = coef[first : first + _EXPAND_PREPARED]
-            ends = [(k, min(k + EXPAND_ROWS, len(rows))) for k in range(0, len(rows), EXPAND_ROWS)]
-            parts = [(backend.slice_rows(prepared, k, end), weights[k:end]) for k, end in ends]
 
-            def tile(start: int, stop: int, parts: Any = parts) -> None:
+            def tile(start: int, stop: int, prepared: Any = prepared, weights: Block = weights) -> None:
                 source, columns = backend, slice(start, stop) if picked is None else picked[start:stop]
                 if takes:
                     source, columns = backend.take(np.asarray(columns)), slice(0, stop - start)
-                values = scratch("values", EXPAND_ROWS, stop - start, self.dtype)
-                for part, weights in parts:
-                    source.compute_tile(part, columns, values, np.arange(len(weights)), 0)
-                    scores[..., start:stop] += _weighted(weights, values)
+                values = scratch(EXPAND_ROWS, stop - start, self.dtype)
+                for k in range(0, len(weights), EXPAND_ROWS):
+                    some = weights[k : k + EXPAND_ROWS]
+                    part = backend.slice_rows(prepared, k, k + len(some))
+                    source.compute_tile(part, columns, values, np.arange(len(some)), 0)
+                    scores[..., start:stop] += _weighted(some, values)
 
             wide = _TILE_BYTES // (self.dtype.itemsize * EXPAND_ROWS)
             grain = 1 if picked is not None else backend.grain
@@ -430,8 +406,7 @@ class Engine:
         coef, new = np.asarray(dual_coef, dtype=np.float64), as_points(points)
         support, count = np.flatnonzero(coef), int(new.shape[0])
         scores = np.zeros(count)
-        if not len(support) or not count:
-            return scores
+        self.count(count * len(support))
         if self._part.whole.is_given:
             return np.asarray(new[:, support] @ coef[support], dtype=np.float64)
         if self.kernel.form == Power():
@@ -446,7 +421,7 @@ class Engine:
     def value(self, i: int, j: int) -> float:
         """Return K[i, j]; of an oracle at the cost of one kernel evaluation."""
         if not (0 <= i < self.n and 0 <= j < self.n):
-            self._checked(np.array([i, j]))
+            valid_indices(np.array([i, j]), self.n)
         calls = None if self.z is not None else self._part.calls
         if calls is None:
             return float(self.block(np.array([i]), np.array([j]))[0, 0])
@@ -463,8 +438,9 @@ class Engine:
         IndexError : a column is out of range.
         UsageError : the points have another width or are not finite, or the kernel has given values instead of points.
         """
-        index = None if columns is None else self._checked(columns)
+        index = None if columns is None else valid_indices(columns, self.n)
         values = np.empty((points.shape[0], self.n if index is None else len(index)), dtype=self.dtype)
+        self.count(values.size)
         light = type(points) is np.ndarray and points.dtype == np.float64 and points.flags.c_contiguous
         light = light and values.size > 0 and points.shape[1:] == (self.n_features,)
         calls = self._part.calls if light else None
@@ -482,18 +458,10 @@ class Engine:
         return values
 
 
-def _are_gathered(backend: ScanBackend, count: int) -> bool:
-    """Return whether ``count`` picked columns are gathered into one layout, which the next request may reuse."""
-    return count >= _NARROWEST and backend.bytes_of(count) <= _PACKED_BYTES
-
-
 def described(kernel: Kernel) -> str:
     """Return the kernel with its parameters, for messages."""
-    given = ", ".join(
-        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
-        for name, value in values_of(kernel).items()
-    )
-    return f"kernel '{kernel.name}' ({given or 'no parameters'})"
+    given = (f"{name}={v:g}" if isinstance(v, float) else f"{name}={v}" for name, v in values_of(kernel).items())
+    return f"kernel '{kernel.name}' ({', '.join(given) or 'no parameters'})"
 
 
 def _weighted(weights: Block, values: Block) -> Block:

@@ -6,21 +6,19 @@ vectors, and without the drift of scores that are updated.
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
-from harness.kernels.crew import Crew
+from harness.kernels.counter import Counter
+from harness.kernels.crew import Crew, Job
+from harness.kernels.points import pieces, valid_indices, width_of
+from harness.support.arrays import Block
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from harness.kernels.counter import Counter
-    from harness.support.arrays import Block
+__all__ = ["Features", "combination", "pieces", "products_with", "width_of"]
 
 _PRODUCT_VALUES = 1 << 19  # features multiplied at a time with several w: 4 MB of each thread where they are converted
-_LARGEST_PIECE = 4_000_000  # numbers in memory at a time in sums of the host
 
 
 class Features:
@@ -46,14 +44,10 @@ class Features:
         self.n, self.d = int(points.shape[0]), int(points.shape[1])
         self.ridge, self.counter, self.threads = ridge, counter, threads
         self._crew = Crew()
-        self._dense: Any = None
-        self._sparse: tuple[Block, Block, Block] | None = None
-        if isinstance(points, np.ndarray):
-            self.stored = self.n * self.d
-            self._dense = _read_only(points)
-        else:
-            self.stored = int(points.nnz)
-            self._sparse = _read_only(points.indptr), _read_only(points.indices), _read_only(points.data)
+        dense = isinstance(points, np.ndarray)
+        self.stored = self.n * self.d if dense else int(points.nnz)
+        arrays = (points,) if dense else (points.indptr, points.indices, points.data)
+        self._arrays = tuple(_read_only(array) for array in arrays)  # (points,), or the three arrays of CSR points
 
     def scores(self, weights: Block, out: Block | None = None) -> Block:
         """Return <x_i, weights> of all points, (n,) float64; n evaluations.
@@ -67,26 +61,30 @@ class Features:
         ------
         ValueError : ``weights`` or ``out`` has another shape, type or order.
         """
-        w = np.ascontiguousarray(weights, dtype=np.float64)
-        if w.shape != (self.d,):
-            raise ValueError(f"weights has shape {w.shape} for points of {self.d} features; give one number a feature.")
-        return self._shared(self._pass, w, np.empty(self.n) if out is None else _fitting("out", out, (self.n,)), 1)
-
-    def _shared(self, scored: Any, w: Block, out: Block, count: int) -> Block:
-        """Return ``out`` with the products of all points with ``count`` w, the points shared among the threads."""
-        if self.n and count:
-            self._crew.share(partial(scored, w, out), self.n, -(-self.stored * count // self.n), self.threads)
-        self.counter.add(self.n * count)
+        w, out = self._weights(weights, (self.d,)), np.empty(self.n) if out is None else _fitting("out", out, (self.n,))
+        self._share(partial(self._loops[0], *self._arrays, w, out), 1)
         return out
 
-    def _pass(self, w: Block, out: Block, first: int, last: int) -> None:
-        from harness.kernels.products import dense_scores, sparse_scores
+    @cached_property
+    def _loops(self) -> tuple[Any, Any]:
+        """The compiled loops of scores() and add() over the points."""
+        from harness.kernels import compiled as loops
 
-        if self._sparse is not None:
-            indptr, indices, data = self._sparse
-            sparse_scores(indptr[first : last + 1], indices, data, w, out[first:last])
-        else:
-            dense_scores(self._dense[first:last], w, out[first:last])
+        return (
+            (loops.dense_scores, loops.add_dense) if len(self._arrays) == 1 else (loops.sparse_scores, loops.add_sparse)
+        )
+
+    def _weights(self, weights: Block, shape: tuple[int, ...]) -> Block:
+        w = np.ascontiguousarray(weights, dtype=np.float64)
+        if w.shape != shape:
+            raise ValueError(f"weights has shape {w.shape} for points of {self.d} features; expected {shape}.")
+        return w
+
+    def _share(self, job: Job, count: int) -> None:
+        """Call ``job`` for the points, shared among the threads, and count their products with ``count`` w."""
+        if self.n and count:
+            self._crew.share(job, self.n, -(-self.stored * count // self.n), self.threads)
+        self.counter.add(self.n * count)
 
     def scores_of(self, weights: Block, out: Block | None = None) -> Block:
         """Return <x_i, w> of all points with each w, (q, n) float64, in one reading of the points; q n evaluations.
@@ -100,25 +98,22 @@ class Features:
         ------
         ValueError : ``weights`` or ``out`` has another shape, type or order.
         """
-        w = np.ascontiguousarray(weights, dtype=np.float64)
-        if w.ndim != 2 or w.shape[1] != self.d:
-            raise ValueError(
-                f"weights has shape {w.shape} for points of {self.d} features; give a row of {self.d} each."
-            )
-        shape = len(w), self.n
-        return self._shared(self._products, w, np.empty(shape) if out is None else _fitting("out", out, shape), len(w))
+        w, shape = self._weights(weights, (len(weights), self.d)), (len(weights), self.n)
+        out = np.empty(shape) if out is None else _fitting("out", out, shape)
+        if len(self._arrays) > 1:
+            from harness.kernels.compiled import sparse_products
+
+            job: Any = partial(sparse_products, *self._arrays, np.ascontiguousarray(w.T), out)
+        else:
+            job = partial(self._products, w, out)
+        self._share(job, len(w))
+        return out
 
     def _products(self, w: Block, out: Block, first: int, last: int) -> None:
-        if self._sparse is not None:
-            from harness.kernels.products import sparse_products
-
-            indptr, indices, data = self._sparse
-            sparse_products(indptr, indices, data, np.ascontiguousarray(w.T), out, first, last)
-            return
         step = max(1, _PRODUCT_VALUES // max(1, self.d))
         for start in range(first, last, step):
             stop = min(start + step, last)
-            piece = np.asarray(self._dense[start:stop]).astype(np.float64, order="C", copy=False)
+            piece = np.asarray(self._arrays[0][start:stop]).astype(np.float64, order="C", copy=False)
             np.matmul(w, piece.T, out=out[:, start:stop])
 
     def add(self, points: Block, coef: Block, weights: Block) -> Block:
@@ -133,16 +128,11 @@ class Features:
         IndexError : a point outside its range.
         ValueError : shapes differ, or ``weights`` is no contiguous float64 array of d numbers.
         """
-        from harness.kernels.products import add_dense, add_sparse
-
-        index, factors = self._checked(points), np.ascontiguousarray(coef, dtype=np.float64)
+        index, factors = valid_indices(points, self.n), np.ascontiguousarray(coef, dtype=np.float64)
         if index.ndim != 1 or index.shape != factors.shape:
             raise ValueError(f"points has shape {index.shape} and coef {factors.shape}; give one coefficient a point.")
         _fitting("weights", weights, (self.d,))
-        if self._sparse is not None:
-            add_sparse(*self._sparse, index, factors, weights)
-        else:
-            add_dense(self._dense, index, factors, weights)
+        self._loops[1](*self._arrays, index, factors, weights)
         self.counter.add(len(index))
         return weights
 
@@ -155,36 +145,15 @@ class Features:
         ------
         IndexError : a point outside its range.
         """
-        index = self._checked(points)
+        index = valid_indices(points, self.n)
         self.counter.add(len(index))
         self.counter.evaluations_at_least = True
-        if self._sparse is None:
-            return np.asarray(self._dense[index], dtype=np.float64)
+        if len(self._arrays) == 1:
+            return np.asarray(self._arrays[0][index], dtype=np.float64)
         import scipy.sparse
 
-        indptr, indices, data = self._sparse
-        stored: Any = scipy.sparse.csr_array((data, indices, indptr), shape=(self.n, self.d))
+        stored: Any = scipy.sparse.csr_array(self._arrays[::-1], shape=(self.n, self.d))
         return np.asarray(stored[index].toarray(), dtype=np.float64)
-
-    def _checked(self, points: Block) -> Block:
-        """Return points as integers; IndexError where one is outside."""
-        index = np.asarray(points, dtype=np.intp)
-        if index.size and not (index.min() >= 0 and index.max() < self.n):
-            wrong = int(index[(index < 0) | (index >= self.n)][0])
-            raise IndexError(f"point {wrong} is out of range; {self.n} points run from 0 to {self.n - 1}.")
-        return index
-
-
-def width_of(points: Any) -> int:
-    """Return the stored numbers of one point: the dimension, or for sparse points the mean number of non-zeros."""
-    return int(points.shape[1]) if isinstance(points, np.ndarray) else int(points.nnz) // max(1, points.shape[0])
-
-
-def pieces(length: int, width: int) -> Iterator[slice]:
-    """Cut ``length`` rows of ``width`` numbers into pieces of at most 32 MB in float64: mapped files need no copy."""
-    step = max(1, _LARGEST_PIECE // max(1, width))
-    for start in range(0, length, step):
-        yield slice(start, start + step)
 
 
 def combination(points: Any, coef: Block, support: Block) -> Block:

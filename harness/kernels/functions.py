@@ -10,20 +10,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from harness.kernels.points import as_points, shape_of
+from harness.kernels.points import Points, as_points, pieces, shape_of
 from harness.support import parameters
+from harness.support.arrays import Block
 from harness.support.parameters import parameter
-
-if TYPE_CHECKING:
-    import scipy.sparse
-
-    from harness.support.arrays import Block
-
-    Points = Block | scipy.sparse.csr_array
 
 
 class Form:
@@ -204,14 +198,10 @@ def squared_norms(x: Points) -> Block:
     """Return |x_i|^2 in float64, shape (len(x),), in blocks of rows so that mapped files need no copy."""
     x = as_points(x)
     result = np.empty(x.shape[0])
-    step = max(1, 4_000_000 // max(1, x.shape[1]))
-    for start in range(0, x.shape[0], step):
-        rows = x[start : start + step]
-        if isinstance(rows, np.ndarray):
-            rows = rows.astype(np.float64, copy=False)
-            result[start : start + step] = np.einsum("ij,ij->i", rows, rows)
-        else:
-            result[start : start + step] = rows.astype(np.float64).power(2).sum(axis=1)
+    for part in pieces(len(result), x.shape[1]):
+        rows: Any = x[part].astype(np.float64, copy=False)
+        dense = isinstance(rows, np.ndarray)
+        result[part] = np.einsum("ij,ij->i", rows, rows) if dense else rows.power(2).sum(axis=1)
     return result
 
 

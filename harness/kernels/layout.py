@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+# values of compiled.scan(): <x, z>, the RBF kernel in two ways, or (gamma <x, z> + coef0)^degree
+PRODUCTS, RBF_OF_PRODUCTS, RBF_OF_DIFFERENCES, POWER = range(4)
+
 
 class Layout(NamedTuple):
-    """Points and kernel for compiled loops; to be passed on, and changed by :func:`put` and :func:`combine` only.
+    """Points and kernel for compiled loops; to be passed on, and changed by `put()` and `combine()` of loops.py only.
 
     n : number of points, or of places for extra points of the solver
     points : (panels, depth, squared norms), see scan.py
     rare : (row_ptr, row_feature, row_value), the rare features point by point
-    place : (d,) int32, place of each feature among the dense ones, or the inverted one (~) among the rare ones
-    centre : (depth,) what is subtracted from the dense features
+    features : (place, centre, listed): (d,) int32, place of each feature among the dense ones, or the inverted one (~)
+        among the rare ones; (depth,) what is subtracted from the dense features; whether rows list all dense features
     form : (mode of the scan, gamma, coef0, degree), degree 0 where the scan's values are the kernel's
-    listed : whether rows list all dense features
-    ridge : added by :func:`row` and :func:`value` to k(x_i, x_i)
+    ridge : added by `row()` and `value()` of loops.py to k(x_i, x_i)
     evaluations : (1,) int64, the counter's memory
     """
 
     n: int
     points: Any
     rare: Any
-    place: Any
-    centre: Any
+    features: Any
     form: Any
-    listed: bool
     ridge: float
     evaluations: Any

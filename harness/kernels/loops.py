@@ -13,11 +13,10 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from harness.kernels.chunks import squares, values_of_row
+from harness.kernels.chunks import CHUNK_BYTES, data_of, fma, to_values
 from harness.kernels.compiled import add_by_point, dense_rows, gather, scan
-from harness.kernels.layout import Layout
+from harness.kernels.layout import PRODUCTS, RBF_OF_DIFFERENCES, Layout
 from harness.kernels.scan import BLOCK, parts_of
-from harness.kernels.simd import CHUNK_BYTES, data_of, no_value
 from harness.support.jit import compiled, inner
 
 _parts_of: Any = inner(parts_of)
@@ -29,7 +28,7 @@ def _typed_add(_typing: Any, _total: Any, _values: Any) -> Any:
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = data_of(context, builder, signature.args[0], arguments[0])
         builder.atomic_rmw("add", pointer, arguments[1], "monotonic")
-        return no_value(context)
+        return context.get_dummy_value()
 
     return types.void(_total, types.int64), build
 
@@ -50,7 +49,7 @@ def _prepared(k, rows):  # type: ignore[no-untyped-def]
     panels, depth, norms = k.points
     ends = np.empty((rows.size, _parts_of(depth) + 1), np.int64)
     offsets, values = np.empty(rows.size * depth, np.int32), np.empty(rows.size * depth, panels.dtype)
-    dense_rows(panels, depth, rows, k.listed, ends, offsets, values)
+    dense_rows(panels, depth, rows, k.features[2], ends, offsets, values)
     row_ptr, row_feature, row_value = k.rare
     return ends, offsets, values, norms[rows], rows, row_ptr, row_feature, row_value
 
@@ -63,16 +62,15 @@ def _write_rows(a, rows, b, columns, out):  # type: ignore[no-untyped-def]
     if columns.size:
         width = columns.size
         size = -(-width // chunk) * chunk
-        panels, norms = np.empty(size * depth, panels.dtype), np.empty(size, panels.dtype)
+        panels, norms = np.zeros(size * depth, panels.dtype), np.zeros(size, panels.dtype)
         gather(b.points[0], depth, b.points[2], columns, np.arange(width), panels, norms)
     prepared, slots, flat = _prepared(a, rows), np.arange(rows.size), out.reshape(out.size)
-    zero, rare = np.int64(0), b.place.size - depth  # a literal 0 would compile another specialization of the scan
+    zero, rare = np.int64(0), b.features[0].size - depth  # a literal 0 would compile another specialization of the scan
     if rare:
         index = columns if columns.size else np.arange(width)
         add_by_point(*b.rare, index, *prepared[4:], np.zeros(rare, panels.dtype), flat, slots, width, zero)
     none = np.int64(BLOCK), zero, np.zeros(1, np.int64), np.empty(0, np.uint16), norms[:0]
-    tail = np.zeros(chunk, panels.dtype)
-    scan(panels, depth, norms, *none, *prepared, flat, slots, width, zero, zero, width, rare > 0, *_form(b), tail)
+    scan(panels, depth, norms, *none, *prepared, flat, slots, width, zero, zero, width, rare > 0, *_form(b))
 
 
 @compiled
@@ -96,50 +94,41 @@ def value(k, i, j):  # type: ignore[no-untyped-def]
     panels, depth, norms = k.points
     row_ptr, row_feature, row_value = k.rare
     mode, gamma, coef0, degree = _form(k)
-    ends, offsets, values, norm, _, _, _, _ = _prepared(k, np.array([i]))
-    out = np.zeros(CHUNK_BYTES // panels.itemsize, panels.dtype)  # the values of all points of a chunk
-    e, start = row_ptr[i], j // out.size * out.size
+    out, (at_i, chunk), at_j = np.zeros(1, panels.dtype), _at(k, i), _at(k, j)[0]
+    e, total = row_ptr[i], out[0]
     for f in range(row_ptr[j], row_ptr[j + 1]):  # both lists ascend
         while e < row_ptr[i + 1] and row_feature[e] < row_feature[f]:
             e += 1
         if e < row_ptr[i + 1] and row_feature[e] == row_feature[f]:
-            out[j - start] += row_value[e] * row_value[f]
-    values_of_row(
-        panels, start * depth, offsets, values, 0, depth, ends[0, -1], out, np.zeros(1, np.int64), 0, 0, 0, out, False,
-        True, norms, start, norm, mode, gamma, coef0, degree,
-    )  # fmt: skip
+            total += row_value[e] * row_value[f]
+    for f in range(0, depth * chunk, chunk):
+        x, z = panels[at_i + f], panels[at_j + f]
+        total = fma(x - z, x - z, total) if mode == RBF_OF_DIFFERENCES else fma(x, z, total)
+    out[0] = total
+    if mode != PRODUCTS:
+        to_values(out, 0, 1, norms, j, norms[i], mode, gamma, coef0, degree)
     _add(k.evaluations, 1)
-    return out[j - start] + (k.ridge if i == j else 0.0)
+    return out[0] + (k.ridge if i == j else 0.0)
 
 
 @compiled
 def blank(k, room):  # type: ignore[no-untyped-def]
     """Return a layout with ``room`` extra points of the solver, all features 0, of the kernel of ``k``."""
     panels, depth, _ = k.points
-    chunk, rare = CHUNK_BYTES // panels.itemsize, k.place.size - depth
+    chunk, rare = CHUNK_BYTES // panels.itemsize, k.features[0].size - depth
     size = -(-room // chunk) * chunk
     features = np.empty(room * rare, np.int32)
     for p in range(room * rare):
         features[p] = p % rare
     listed = np.arange(room + 1) * rare, features, np.zeros(room * rare, panels.dtype)
     points = np.zeros(size * depth, panels.dtype), depth, np.zeros(size, panels.dtype)
-    return Layout(room, points, listed, k.place, k.centre, k.form, k.listed, 0.0, k.evaluations)
+    return Layout(room, points, listed, k.features, k.form, 0.0, k.evaluations)
 
 
 @compiled
 def leading(extra, count):  # type: ignore[no-untyped-def]
     """Return the layout of the first ``count`` points of ``extra``, in the same memory."""
-    return Layout(
-        count,
-        extra.points,
-        extra.rare,
-        extra.place,
-        extra.centre,
-        extra.form,
-        extra.listed,
-        extra.ridge,
-        extra.evaluations,
-    )
+    return Layout(count, extra.points, extra.rare, extra.features, extra.form, extra.ridge, extra.evaluations)
 
 
 @inner
@@ -152,11 +141,12 @@ def _at(k, i):  # type: ignore[no-untyped-def]
 @inner
 def _set_norm(extra, slot):  # type: ignore[no-untyped-def]
     panels, depth, norms = extra.points
-    sums = np.zeros(CHUNK_BYTES // panels.itemsize, panels.dtype)
+    (at, chunk), total = _at(extra, slot), panels.dtype.type(0.0)
     for e in range(extra.rare[0][slot], extra.rare[0][slot + 1]):
-        sums[slot % sums.size] += extra.rare[2][e] * extra.rare[2][e]
-    squares(panels, slot // sums.size * sums.size * depth, depth, sums, 0)
-    norms[slot] = sums[slot % sums.size]
+        total += extra.rare[2][e] * extra.rare[2][e]
+    for f in range(at, at + depth * chunk, chunk):
+        total = fma(panels[f], panels[f], total)
+    norms[slot] = total
 
 
 @compiled
@@ -165,9 +155,9 @@ def put(extra, slot, x):  # type: ignore[no-untyped-def]
     at, chunk = _at(extra, slot)
     finite = True
     for f in range(x.size):
-        p = extra.place[f]
+        p = extra.features[0][f]
         if p >= 0:
-            extra.points[0][at + p * chunk] = x[f] - extra.centre[p]
+            extra.points[0][at + p * chunk] = x[f] - extra.features[1][p]
         else:
             extra.rare[2][extra.rare[0][slot] + ~p] = x[f]
         finite &= np.isfinite(x[f])
@@ -183,7 +173,7 @@ def combine(extra, slot, a, i, b, j, share):  # type: ignore[no-untyped-def]
     for f in range(extra.points[1]):
         line = f * chunk
         extra.points[0][at + line] = share * a.points[0][at_a + line] + (1.0 - share) * b.points[0][at_b + line]
-    sums = np.zeros(extra.place.size - extra.points[1], extra.points[0].dtype)
+    sums = np.zeros(extra.features[0].size - extra.points[1], extra.points[0].dtype)
     for e in range(a.rare[0][i], a.rare[0][i + 1]):
         sums[a.rare[1][e]] += share * a.rare[2][e]
     for e in range(b.rare[0][j], b.rare[0][j + 1]):
@@ -193,25 +183,10 @@ def combine(extra, slot, a, i, b, j, share):  # type: ignore[no-untyped-def]
     _set_norm(extra, slot)
 
 
-# A call from Python takes 1 us less with a plain tuple than with a named one, whose type is looked up field by field.
-
-
-@inner
-def _named(k):  # type: ignore[no-untyped-def]
-    return Layout(k[0], k[1], k[2], k[3], k[4], k[5], k[6], k[7], k[8])
-
-
 @compiled
-def call_value(k, i, j):  # type: ignore[no-untyped-def]
-    """Return value()."""
-    return value(_named(k), i, j)
-
-
-@compiled
-def call_rows_at(k, x, columns, out):  # type: ignore[no-untyped-def]
+def rows_at(k, x, columns, out):  # type: ignore[no-untyped-def]
     """Write k(x_q, .) of the points ``x``, (m, d), to out[q], counted; return whether all points are finite."""
-    k, finite = _named(k), True
-    extra, slots = blank(k, len(x)), np.arange(len(x))
+    finite, extra, slots = True, blank(k, len(x)), np.arange(len(x))
     for q in range(len(x)):
         finite &= put(extra, q, x[q])
     _write_rows(extra, slots, k, columns, out)
@@ -222,13 +197,13 @@ def call_rows_at(k, x, columns, out):  # type: ignore[no-untyped-def]
 @compiled
 def coordinates(extra):  # type: ignore[no-untyped-def]
     """Return the points of ``extra``, (n, d)."""
-    x = np.empty((extra.n, extra.place.size), extra.points[0].dtype)
+    x = np.empty((extra.n, extra.features[0].size), extra.points[0].dtype)
     for slot in range(extra.n):
         at, chunk = _at(extra, slot)
-        for f in range(extra.place.size):
-            p = extra.place[f]
+        for f in range(extra.features[0].size):
+            p = extra.features[0][f]
             if p >= 0:
-                x[slot, f] = extra.points[0][at + p * chunk] + extra.centre[p]
+                x[slot, f] = extra.points[0][at + p * chunk] + extra.features[1][p]
             else:
                 x[slot, f] = extra.rare[2][extra.rare[0][slot] + ~p]
     return x

@@ -7,25 +7,18 @@ fetches missing rows. The cache evicts rows and sums rows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
+from harness.kernels.backend import KernelBackend, StoredBackend
 from harness.kernels.counter import Counter
-from harness.kernels.engine import Engine
-from harness.kernels.features import Features
-from harness.kernels.functions import Kernel, Power
+from harness.kernels.engine import After, Engine, _Part
+from harness.kernels.functions import Kernel
 from harness.kernels.layout import Layout
-from harness.kernels.row_cache import RowCache, SharedRows
-
-if TYPE_CHECKING:
-    import scipy.sparse
-
-    from harness.kernels.engine import After, _Part
-    from harness.kernels.row_cache import Compute
-    from harness.support.arrays import Block, Vector
-
-    Points = Block | scipy.sparse.csr_array
+from harness.kernels.points import Points, valid_indices
+from harness.kernels.row_cache import Compute, RowCache, SharedRows
+from harness.support.arrays import Block, Vector
 
 
 class KernelOracle(Engine):
@@ -39,34 +32,21 @@ class KernelOracle(Engine):
     kernel : the kernel function
     x : (n, d) points, or (n, n) values for ``precomputed``; None with ``engine``
     cache_mb : memory for cached rows, MB of 2^20 bytes; at least two rows are stored
-    ridge, z, dtype, threads : as in :class:`Engine`; those of ``engine`` if None
+    ridge, z, dtype, threads : as in :class:`Engine`
+    engine : the points, ridge, z, dtype and threads of another engine, instead of these
     shared : rows that the problems of a path share
 
     Returned arrays are read-only.
     """
 
     def __init__(
-        self,
-        kernel: Kernel,
-        x: Points | None,
-        *,
-        cache_mb: float = 256.0,
-        ridge: float | None = None,
-        z: Vector | None = None,
-        dtype: Any = np.float64,
-        threads: int | None = None,
-        counter: Counter | None = None,
-        engine: Engine | None = None,
-        part: _Part | None = None,
-        matrices: dict[Any, Block] | None = None,
-        shared: SharedRows | None = None,
-    ) -> None:
+        self, kernel: Kernel, x: Points | None, *, cache_mb: float = 256.0, ridge: float = 0.0, z: Vector | None = None,
+        dtype: Any = np.float64, threads: int = 1, counter: Counter | None = None, engine: Engine | None = None,
+        part: _Part | None = None, matrices: dict[Any, Block] | None = None, shared: SharedRows | None = None,
+    ) -> None:  # fmt: skip
         if engine is not None:
-            part, ridge = engine._part, engine.ridge if ridge is None else ridge  # noqa: SLF001 - of the same class
-            z, threads = engine.z if z is None else z, engine.threads if threads is None else threads
-        super().__init__(
-            kernel, x, dtype, ridge=ridge or 0.0, z=z, threads=1 if threads is None else threads, part=part
-        )
+            part, ridge, z, threads = engine._part, engine.ridge, engine.z, engine.threads  # noqa: SLF001 - of the same class
+        super().__init__(kernel, x, dtype, ridge=ridge, z=z, threads=threads, part=part)
         self.cache_mb = float(cache_mb)
         self._counter = Counter() if counter is None else counter
         if isinstance(engine, KernelOracle) and engine.counter is not self._counter:
@@ -84,10 +64,8 @@ class KernelOracle(Engine):
     @property
     def counter(self) -> Counter:
         """The counter of this oracle and of all oracles made from it."""
-        return self._counter
-
-    def count(self, values: int) -> None:
-        self._counter.add(values)
+        counter: Counter = self._counter
+        return counter
 
     @property
     def points(self) -> Any:
@@ -118,7 +96,7 @@ class KernelOracle(Engine):
     def row(self, i: int) -> Block:
         """Return K[i, :], (n,), cached or at the cost of n kernel evaluations; read-only."""
         if not 0 <= i < self.n:
-            self._checked(np.array([i]))
+            valid_indices(np.array([i]), self.n)
         return _read_only(self._cached.row(int(i)))
 
     @property
@@ -129,7 +107,7 @@ class KernelOracle(Engine):
 
     def rows(self, indices: Block) -> list[Block]:
         """Return K[i, :] for each i, the missing ones computed together in one matrix product."""
-        requested, cache, by_index = self._checked(indices), self._cached, {}
+        requested, cache, by_index = valid_indices(indices, self.n), self._cached, {}
         cache.hit(int(np.count_nonzero(cache.slot_of[requested] >= 0)))
         distinct = np.array(list(dict.fromkeys(requested.tolist())), dtype=np.intp)
         for start in range(0, len(distinct), cache.capacity):
@@ -150,10 +128,9 @@ class KernelOracle(Engine):
         """
         if self.n * self.n * self.dtype.itemsize > self.cache_mb * 2**20:
             return None
-        if self.z is None and not self.ridge:
-            stored = self._rows_shared(np.arange(self.n))
-            if stored is not None:
-                return _read_only(stored.view())
+        stored = None if self.ridge or self.z is not None else self._rows_shared(np.arange(self.n))
+        if stored is not None:
+            return _read_only(stored.view())
         if self.dtype in self._matrices:
             self._counter.cache_hits += self.n
         else:
@@ -185,41 +162,32 @@ class KernelOracle(Engine):
         IndexError : a row, column or slot out of range, or not one slot for each row.
         ValueError : ``out`` has another dtype, order or shape.
         """
-        rows = self._checked(rows)
-        columns = None if columns is None else self._checked(columns)
-        slots = _checked_slots(out, slots, len(rows), self.n if columns is None else len(columns), self.dtype)
+        rows = valid_indices(rows, self.n)
+        columns = None if columns is None else valid_indices(columns, self.n)
+        width = self.n if columns is None else len(columns)
+        if out.ndim != 2 or out.shape[1] < width or not out.flags.c_contiguous or out.dtype != self.dtype:
+            raise ValueError(
+                f"out is {out.dtype} of shape {out.shape}; give a C-ordered 2-D array of {self.dtype}, {width} columns wide."
+            )
+        # contiguous, as compiled loops read it
+        slots = np.arange(len(rows)) if slots is None else np.ascontiguousarray(slots, dtype=np.intp)
+        if slots.shape != (len(rows),) or (len(rows) and slots.view(np.uintp).max() >= len(out)):
+            raise IndexError(
+                f"slots {slots.tolist()} for {len(rows)} rows; give each a row of out, from 0 to {len(out) - 1}."
+            )
         self.compute(rows, out, slots, after, columns)
 
-    def compute(
-        self, rows: Block, out: Block, slots: Block, after: After | None = None, columns: Block | None = None
-    ) -> None:
-        """Do the work of :meth:`fill` without validation of the arguments."""
+    def _backend(self, rows: Block, columns: Block | None) -> KernelBackend:
+        """Return the backend for K[rows, columns], whose values are counted: rows that problems of a path share are stored."""
         stored = self._rows_shared(rows) if columns is None else None
-        if stored is None:
-            # count first, as ``after`` may raise when ``out`` already has values
-            self.count(len(rows) * (self.n if columns is None else len(columns)))
-            super().compute(rows, out, slots, after, columns)
-            return
-        for row, slot in zip(rows, slots, strict=True):
-            out[slot, : self.n] = stored[row]
-        self._complete(out, slots, rows, None, 0, self.n)
-        if after is not None:
-            after(0, self.n)
+        return super()._backend(rows, columns) if stored is None else StoredBackend(stored, self.dtype)
 
     def _rows_shared(self, requested: Block) -> Block | None:
         """Return (n, n) with the rows ``requested`` of k, counted, if rows are shared along a path; else None."""
         if self._shared is None:
             return None
-        return self._shared.rows(
-            Engine(self.kernel, None, threads=self.threads, part=self._part), requested, self._counter
-        )
-
-    def features(self) -> Features | None:
-        """Return the points for a solver that stores w, see :class:`Features`; None if the kernel is not linear.
-
-        The kernel is <x_i, x_j> + ridge * delta_ij; the solver must add the ridge. Only calls of the result are counted.
-        """
-        return self._features(self._counter)
+        engine = Engine(self.kernel, None, threads=self.threads, part=self._part)
+        return self._shared.rows(engine, requested, self._counter)
 
     def share_range(self, job: Callable[[int, int], None], count: int, values: int) -> None:
         """Call ``job(start, stop)`` for slices of 0 to ``count``, each item of ``values`` work, in the kernel's threads.
@@ -232,37 +200,11 @@ class KernelOracle(Engine):
     def diagonal(self) -> Block:
         """Return k(x_i, x_i) + ridge for all points, (n,) float64; n evaluations the first time; read-only."""
         if self._diagonal is None:
-            self._diagonal = _read_only(super().diagonal())
             self.count(self.n)
+            self._diagonal = _read_only(super().diagonal())
         return self._diagonal
 
-    def expand(self, dual_coef: Block, rows: Block | None = None) -> Block:
-        """Return sum_j dual_coef_j K[i, j] for i in ``rows`` (all if None), float64, computed in blocks.
-
-        Counts len(rows) x |support| evaluations (for the linear kernel the same number, although one inner product
-        with w = sum_j dual_coef_j x_j replaces a row).
-        """
-        if self.kernel.form == Power():
-            self.count((self.n if rows is None else len(rows)) * int(np.count_nonzero(dual_coef)))
-        return super().expand(dual_coef, rows)
-
-    def _weighted(self, support: Block, coef: Block, columns: Block | None) -> Block:
-        stored = self._rows_shared(support) if columns is None and coef.ndim == 1 else None
-        if stored is None:
-            self.count((self.n if columns is None else len(columns)) * len(support))
-            return super()._weighted(support, coef, columns)
-        from harness.support.jit import add_rows
-
-        scores = np.zeros(self.n)
-        add_rows(scores, stored, support, coef, 0, self.n)
-        return scores
-
-    def expand_new(self, dual_coef: Block, points: Points) -> Block:
-        self.count(points.shape[0] * int(np.count_nonzero(dual_coef)))
-        return super().expand_new(dual_coef, points)
-
     def rows_at(self, points: Points, columns: Block | None = None) -> Block:
-        self.count(points.shape[0] * (self.n if columns is None else len(columns)))
         return _read_only(super().rows_at(points, columns))
 
     def layout(self) -> Layout | None:
@@ -296,16 +238,3 @@ class KernelOracle(Engine):
 def _read_only(values: Block) -> Block:
     values.setflags(write=False)
     return values.view()
-
-
-def _checked_slots(out: Block, slots: Block | None, count: int, width: int, dtype: np.dtype[Any]) -> Block:
-    """Return validated ``slots`` of ``out`` for ``count`` rows of ``width`` values; the first ones if None."""
-    if out.ndim != 2 or out.shape[1] < width or not out.flags.c_contiguous or out.dtype != dtype:
-        raise ValueError(
-            f"out is {out.dtype} of shape {out.shape}; give a C-ordered 2-D array of {dtype}, {width} columns wide."
-        )
-    # contiguous, as compiled loops read it
-    slots = np.arange(count) if slots is None else np.ascontiguousarray(slots, dtype=np.intp)
-    if slots.shape != (count,) or (count and slots.view(np.uintp).max() >= len(out)):
-        raise IndexError(f"slots {slots.tolist()} for {count} rows; give each a row of out, from 0 to {len(out) - 1}.")
-    return slots

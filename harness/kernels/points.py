@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -14,9 +15,10 @@ if TYPE_CHECKING:
 
     from harness.support.arrays import Block
 
-    Points = Block | scipy.sparse.csr_array
-
+Points: TypeAlias = "Block | scipy.sparse.csr_array"
+_FEW = 32  # number of indices that are compared in Python
 _PIECE = 1 << 20  # number of values read at a time
+PIECE_NUMBERS = 4_000_000  # largest number of float64 values of points in memory at a time
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
@@ -35,12 +37,7 @@ def as_points(x: Any, what: str = "the points") -> Points:
     ------
     DataError : the points are no real numbers of two dimensions. They may be infinite or NaN.
     """
-    if (
-        isinstance(x, np.ndarray)
-        and not isinstance(x, np.matrix | np.ma.MaskedArray)
-        and x.ndim == 2
-        and x.dtype in FLOATS
-    ):
+    if type(x) in (np.ndarray, np.memmap) and x.ndim == 2 and x.dtype in FLOATS:
         return x if x.flags.c_contiguous else np.ascontiguousarray(x)
     if np.ma.isMaskedArray(x):
         x = np.ma.filled(x.astype(np.float64), np.nan)
@@ -63,6 +60,18 @@ def as_points(x: Any, what: str = "the points") -> Points:
         points = points.copy() if array.format == "csr" else points  # a CSR array shares its memory with the argument
         points.sum_duplicates()
     return cast("Points", points.astype(dtype, copy=False))
+
+
+def valid_indices(indices: Any, n: int) -> Block:
+    """Return indices of some of ``n`` points as integers; raise IndexError if one is negative or too large."""
+    index = np.asarray(indices, dtype=np.intp)
+    if index.size:
+        # Python compares a few numbers faster
+        ends = index.tolist() if index.ndim == 1 and index.size <= _FEW else [index.min(), index.max()]
+        if min(ends) < 0 or max(ends) >= n:
+            invalid = int(index[(index < 0) | (index >= n)][0])
+            raise IndexError(f"point {invalid} is out of range for a kernel over {n} points (0 to {n - 1}).")
+    return index
 
 
 def scale_gamma(x: Any) -> float:
@@ -93,6 +102,18 @@ def scale_gamma(x: Any) -> float:
         return 1.0
     gamma = 1.0 / (d * variance)
     return gamma if math.isfinite(gamma) else 1.0
+
+
+def width_of(points: Any) -> int:
+    """Return the stored numbers of one point: the dimension, or for sparse points the mean number of non-zeros."""
+    return int(points.shape[1]) if isinstance(points, np.ndarray) else int(points.nnz) // max(1, points.shape[0])
+
+
+def pieces(length: int, width: int) -> Iterator[slice]:
+    """Cut ``length`` rows of ``width`` numbers into pieces of at most 32 MB in float64: mapped files need no copy."""
+    step = max(1, PIECE_NUMBERS // max(1, width))
+    for start in range(0, length, step):
+        yield slice(start, start + step)
 
 
 def is_mapped(x: Any) -> bool:

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from harness.kernels.counter import Counter
-    from harness.kernels.engine import Engine
-    from harness.support.arrays import Block, Index, Mask, Vector
+from harness.kernels.counter import Counter
+from harness.kernels.engine import After, Engine
+from harness.support.arrays import Block, Index, Mask, Vector
 
-    class Compute(Protocol):
-        """Write the rows of ``points`` to ``rows[slots]``; ``after(start, stop)`` as in ``KernelOracle.fill``."""
-
-        def __call__(
-            self, points: Index, rows: Block, slots: Index, after: Callable[[int, int], None] | None, /
-        ) -> None: ...
+# compute(points, rows, slots, after): write the rows of ``points`` to ``rows[slots]``, with ``after`` as in KernelOracle.fill()
+Compute = Callable[[Index, Block, Index, After | None], None]
 
 
 _ROOMY = 0.25  # fraction of the slots that low-priority rows may use
@@ -129,11 +124,10 @@ class RowCache:
                     self._evicted[point] = self._any_evicted = True
                 else:  # an evictable row counts as if it had not been requested
                     self._distinct -= 1
-        if self._taken < self.capacity:
-            self._taken = max(self._taken, int(slots.max(initial=-1)) + 1)
+        self._taken = max(self._taken, int(slots.max(initial=-1)) + 1)
         return slots
 
-    def compute(self, points: Index, slots: Index, after: Callable[[int, int], None] | None = None) -> None:
+    def compute(self, points: Index, slots: Index, after: After | None = None) -> None:
         """Compute the rows of ``points`` into their slots from :meth:`reserve`; see ``KernelOracle.fill``."""
         self.fetched += len(points)
         self._compute(points, self.rows, slots, after)

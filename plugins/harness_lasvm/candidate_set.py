@@ -19,16 +19,13 @@ from harness_lasvm.compiled.members import admit, catch_up
 from harness_lasvm.compiled.state import EXAMPLE, NEED_ROW, NOW, ROW, SLOT, STACKS, Candidates, Members
 
 GROWTH = 1.6  # factor by which rows, and the room for kernel values of candidates, become longer; 1.25 takes 3 % longer
-_AMPLE_GROWTH = (
-    2.5  # the same where there is room for the rows of all examples: 3 moves at n = 6,055, with 1.6 there are 5
-)
+# the same where there is room for the rows of all examples: 3 moves at n = 6,055, with 1.6 there are 5
+_AMPLE_GROWTH = 2.5
 _LEAST_WIDTH = 1024  # slots of a stored row at first: close together, rows share pages of memory
-_HOLES = (
-    16  # most holes in a small S, and most slots for each hole in a large one: kernel values are computed for them too
-)
-_ENTERED = (
-    16  # new members whose values are written to all rows at once: without it, 3,000 members took 1.8 times as long
-)
+# most holes in a small S, and most slots for each hole in a large one: kernel values are computed for them too
+_HOLES = 16
+# new members whose values are written to all rows at once: without it, 3,000 members took 1.8 times as long
+_ENTERED = 16
 _ROWS_TOGETHER = 8  # rows that are computed anew at a time, by default
 _CHUNK = 64  # rows that are moved together
 _PAGE = 16  # values: a row starts at a multiple of them

@@ -108,19 +108,24 @@ class _NoBias(Solver):
 
     def _ledger(self, bend: float, hinge: CSVCNoBias) -> Ledger:
         from harness_lasvm.compiled import nobias as rules
+        from harness_lasvm.compiled.state import SUMS
 
         up, down, slope = np.zeros((3, hinge.n))
         return rules.Ledger(
             up=up,
             down=down,
             slope=slope,
-            sums=np.zeros(1, dtype=rules.SUMS),
+            sums=np.zeros(1, dtype=SUMS),
             rule={"hinge": rules.HINGE, "ramp": rules.RAMP, "ignore": rules.IGNORE}[self.rule],
             price=float(hinge.C),
             bend=float(bend),
             tau=float(self.tau),
-            group=self.group,
             clean_every=self.cleaning[0],
+            chosen=np.zeros(self.group, dtype=np.int64),
+            bases=np.zeros(self.group, dtype=np.int64),
+            steps=np.zeros(self.group),
+            grads=np.zeros(self.group),
+            square=np.zeros((self.group, self.group)),
         )
 
     def _epoch(self, expansion: CandidateSet, ledger: Ledger, order: Any) -> Iterator[int]:

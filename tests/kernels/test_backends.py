@@ -117,7 +117,7 @@ def test_rows_are_centred_as_their_columns_are(together, monkeypatch):
 @pytest.mark.parametrize("kernel", [RBF(gamma=0.3), Linear(), Poly(degree=3, gamma=0.2)])
 @pytest.mark.parametrize("d", [6, 40])
 def test_mapped_points_are_laid_out_piece_by_piece(kernel, dtype, d, monkeypatch):
-    monkeypatch.setattr("harness.kernels.backend.ROWS_BYTES", 17 * d * 8)
+    monkeypatch.setattr("harness.kernels.points.PIECE_NUMBERS", 17 * d)
     x = points(150, d, 1.0)
     backend = MappedBackend(kernel, x, np.dtype(dtype))
     rows, columns = np.array([3, 149, 3]), np.array([149, 5, 3, 3])

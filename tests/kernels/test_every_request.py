@@ -137,7 +137,8 @@ def oracles(draw):
     if kept == "rows":
         options["shared"] = SharedRows(ROOM)
     distances = Distances(data, ROOM) if kept == "distances" and "mapped" not in kind else None
-    oracle = KernelOracle(kernel, None, engine=Engine(kernel, data, dtype, distances=distances), **options)
+    shared = {"shared": options.pop("shared")} if kept == "rows" else {}
+    oracle = KernelOracle(kernel, None, engine=Engine(kernel, data, dtype, distances=distances, **options), **shared)
     if draw(st.booleans()):
         z = np.linspace(-1.0, 1.0, N)
         oracle, matrix = oracle.replace(z=z), matrix + np.outer(z, z)
@@ -220,7 +221,7 @@ def test_many_tiles_and_pieces_equal_one(monkeypatch) -> None:
     monkeypatch.setattr("harness.kernels.engine._NARROWEST", 1)
     monkeypatch.setattr("harness.kernels.engine.EXPAND_ROWS", 7)
     monkeypatch.setattr("harness.kernels.engine._EXPAND_PREPARED", 20)
-    monkeypatch.setattr("harness.kernels.backend.ROWS_BYTES", 64)
+    monkeypatch.setattr("harness.kernels.points.PIECE_NUMBERS", 8)
     monkeypatch.setattr("harness.kernels.scan.BLOCK", 64)
     x, coef = points(90), np.arange(90) - 44.5
     for kernel, function in FORMULAS.values():

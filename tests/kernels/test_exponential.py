@@ -16,8 +16,7 @@ def computed(values: np.ndarray) -> np.ndarray:
     backend = ScanBackend(RBF(gamma=1.0), np.zeros((len(values), 0)), values.dtype)
     out, one, slots = 0.5 * values, values.dtype.type(1.0), np.zeros(1, dtype=np.intp)
     rows, columns, form = backend.prepare_rows(slots), backend._no_rare, (RBF_OF_PRODUCTS, one, one, 0)
-    tail = np.zeros(256 // out.itemsize, out.dtype)
-    compiled.scan(*backend.points, *columns, *rows, out, slots, 0, 0, 0, len(values), True, *form, tail)
+    compiled.scan(*backend.points, *columns, *rows, out, slots, 0, 0, 0, len(values), True, *form)
     return out
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.support.jit import add_rows, compiled
-from harness_lasvm.compiled.state import DONE, Candidates, Members, borrowed
+from harness_lasvm.compiled.state import DONE, Candidates, Members
 from harness_lasvm.compiled.steps import run
 
 NEED_POINT = -1  # code of `learn`: room in S and the kernel row of the example over all points are needed
@@ -37,7 +37,6 @@ class Cached(NamedTuple):
 @compiled
 def update(x: Members, c: Cached) -> None:
     """Add to the scores the rows of the coefficients that have changed, except for those that are left in ``missing``."""
-    x, c = borrowed(x), borrowed(c)
     count, added, missing, before = 0, 0, 0, c.sizes[0]
     slots, weights = np.empty(before + x.now[0].top, np.int64), np.empty(before + x.now[0].top)
     for q in range(slots.size):
@@ -74,7 +73,6 @@ def learn(x: Members, c: Cached, k: int, target: float, reach: float, has_row: b
     has_row : whether its row is cached, and S has room for it
     rule : tau, delta_max and second_order_from of ``run``
     """
-    x, c = borrowed(x), borrowed(c)
     now, example = x.now[0], x.examples[k]
     now.at, now.entered = 0, 0
     values = np.empty((1, now.top), c.rows.dtype)

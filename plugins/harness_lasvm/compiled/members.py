@@ -9,9 +9,12 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
-from harness.support.jit import compiled, inlined, inner, smaller, summing
-from harness_lasvm.compiled.state import Candidates, Members, borrowed
+from harness.support import jit
+from harness.support.jit import smaller, summing
+from harness_lasvm.compiled.state import Candidates, Members
+from harness_lasvm.compiled.uncounted import compiled, inlined, inner
 
+NOWHERE: Any = np.int64(-1)  # no slot; for a plain -1 another first_slot() would be compiled
 SEGMENT = 512  # slots scanned at a time; the slot of an extreme is looked up in its segment only
 _STRIP = 64  # slots of a segment that are compared with its extreme together
 SIDE = 8  # values of the side of a transposed square: one AVX2 register of float32
@@ -60,12 +63,13 @@ def first_slot(grad: Any, way: Any, start: int, value: float) -> int:
 @inner
 def mark(x: Members, s: int) -> None:
     """Renew what follows from alpha_s: whether it may rise or fall, and the list of slots with alpha = 0."""
-    x.rise[s] = 0.0 if x.alpha[s] < x.slots[s].upper else -np.inf
-    x.fall[s] = 0.0 if x.alpha[s] > x.slots[s].lower else np.inf
-    if x.alpha[s] == 0.0 and x.slots[s].listed == 0:
-        x.slots[s].listed = 1
-        x.stacks[x.now[0].zeros].zero = s
-        x.now[0].zeros += 1
+    alpha, slot, now = x.alpha[s], x.slots[s], x.now[0]
+    x.rise[s] = 0.0 if alpha < slot.upper else -np.inf
+    x.fall[s] = 0.0 if alpha > slot.lower else np.inf
+    if alpha == 0.0 and slot.listed == 0:
+        slot.listed = 1
+        x.stacks[now.zeros].zero = s
+        now.zeros += 1
 
 
 @inlined
@@ -76,7 +80,8 @@ def lay_row(x: Members, fetched: Candidates, place: int) -> int:
     for s in range(row.size):  # a slice assignment takes 1 s to compile
         row[s] = values[s]
     for q in range(x.now[0].entered):
-        x.pool[base + x.stacks[q].entered] = fetched.among[place, x.stacks[q].place]
+        entered = x.stacks[q]
+        x.pool[base + entered.entered] = fetched.among[place, entered.place]
     return base
 
 
@@ -119,7 +124,6 @@ def enter(x: Members, k: int, place: int, grad: float) -> int:
 @compiled
 def admit(x: Members, fetched: Candidates, alphas: Any, grads: Any) -> None:
     """Let all candidates into S, each with its alpha and its gradient; the extremes stay as they were."""
-    x, fetched = borrowed(x), borrowed(fetched)
     for place in range(alphas.size):
         lay_row(x, fetched, place)
         slot = enter(x, fetched.examples[place], place, grads[place])
@@ -133,12 +137,12 @@ def admit(x: Members, fetched: Candidates, alphas: Any, grads: Any) -> None:
 @inner
 def free_row(x: Members, slot: int) -> None:
     """Free the row of ``slot``, if it has one."""
-    row = x.slots[slot].row
+    member, now = x.slots[slot], x.now[0]
+    row = member.row
     if row >= 0:
-        x.rows[row].slot = -1
-        x.slots[slot].row = -1
-        x.stacks[x.now[0].free_rows].free_row = row
-        x.now[0].free_rows += 1
+        x.rows[row].slot = member.row = -1
+        x.stacks[now.free_rows].free_row = row
+        now.free_rows += 1
 
 
 @inner
@@ -165,45 +169,44 @@ def ready(x: Members, slot: int) -> bool:
     return True
 
 
-@compiled
+@jit.compiled
 def catch_up(x: Members) -> None:
     """Bring all rows up to date with the members that entered since the last call, as far as these have rows.
 
     A row at a time, as :func:`ready` does it, each value read lies in another row; here lines of memory are shared.
     """
-    x = borrowed(x)
-    now = x.now[0]
+    now, pool, slots, rows, log = x.now[0], x.pool, x.slots, x.rows, x.log  # arrays are counted, once
     now.caught_up = min(now.caught_up, now.clock)  # the log may have been shortened
     pending = now.clock - now.caught_up
     entered, sources, since = np.empty(pending, np.int64), np.empty(pending, np.int64), np.empty(pending + 1, np.int64)
     n = 0
     for t in range(pending):
         since[t] = n
-        s = x.log[now.caught_up + t]
-        if s >= 0 and x.slots[s].member >= 0:
-            if x.slots[s].row < 0:
+        s = log[now.caught_up + t]
+        if s >= 0 and slots[s].member >= 0:
+            if slots[s].row < 0:
                 now.caught_up = now.clock
                 return
-            entered[n], sources[n] = s, x.slots[s].row * now.width
+            entered[n], sources[n] = s, slots[s].row * now.width
             n += 1
     since[pending] = n
     width = -(-n // SIDE) * SIDE
-    columns = np.empty(SIDE * width, x.pool.dtype)  # of SIDE slots, the values they lack
+    columns = np.empty(SIDE * width, pool.dtype)  # of SIDE slots, the values they lack
     for low in range(0, now.top, SIDE):
         whole = n - n % SIDE if low + SIDE <= now.width else 0
         for q in range(0, whole, SIDE):
-            transpose(x.pool, sources, q, low, columns, q, width)
+            transpose(pool, sources, q, low, columns, q, width)
         for q in range(whole, n):
             for k in range(min(SIDE, now.width - low)):
-                columns[k * width + q] = x.pool[sources[q] + low + k]
+                columns[k * width + q] = pool[sources[q] + low + k]
         for s in range(low, min(low + SIDE, now.top)):
-            row = x.slots[s].row
-            if row < 0 or x.rows[row].logged < now.caught_up:
+            row = slots[s].row
+            if row < 0 or rows[row].logged < now.caught_up:
                 continue
             base, lacked = row * now.width, (s - low) * width
-            for q in range(since[x.rows[row].logged - now.caught_up], n):
-                x.pool[base + entered[q]] = columns[lacked + q]
-            x.rows[row].logged = now.clock
+            for q in range(since[rows[row].logged - now.caught_up], n):
+                pool[base + entered[q]] = columns[lacked + q]
+            rows[row].logged = now.clock
     now.caught_up = now.clock
 
 

@@ -6,27 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.support.jit import compiled, inner, larger, smaller, summing
-from harness_lasvm.compiled.members import SEGMENT, dot, enter, first_slot, lay_row, mark, ready
-from harness_lasvm.compiled.state import (
-    BAILED,
-    CLEAN_DUE,
-    DONE,
-    NEED_ROW,
-    PAUSED,
-    STALE,
-    STEPPED,
-    Candidates,
-    Members,
-    borrowed,
-    record,
-)
+from harness.support.jit import larger, smaller, summing
+from harness_lasvm.compiled.members import NOWHERE, SEGMENT, dot, enter, first_slot, lay_row, mark, ready
+from harness_lasvm.compiled.state import BAILED, CLEAN_DUE, DONE, NEED_ROW, PAUSED, STALE, STEPPED, Candidates, Members
+from harness_lasvm.compiled.uncounted import compiled, inner
 
 _SETTLED = 0.1  # fraction of a group's first violation below which its REPROCESS ends
 _SEARCHES = 10  # most searches along a coordinate for each member of a group
 _SMALLEST_DIAGONAL = 1e-12  # least K_ii: a point at the origin of the linear kernel has none
 HINGE, RAMP, IGNORE = range(3)  # what becomes of an example outside the ramp: nothing, beta = C, skipped
-SUMS = record("i_high i_low support skipped reversed uncleaned", "gap high low threshold target")
 
 
 class Ledger(NamedTuple):
@@ -43,6 +31,7 @@ class Ledger(NamedTuple):
     rule : HINGE, RAMP or IGNORE
     price, bend : C and s
     clean_every : examples between two CLEANs; 0: never
+    chosen, bases, steps, grads, square : memory for the members of a group, and for what REPROCESS computes of them
     """
 
     up: Any
@@ -53,8 +42,12 @@ class Ledger(NamedTuple):
     price: float
     bend: float
     tau: float
-    group: int
     clean_every: int
+    chosen: Any
+    bases: Any
+    steps: Any
+    grads: Any
+    square: Any
 
 
 # -- passes over slots -------------------------------------------------------------------------------------------------
@@ -87,7 +80,7 @@ def _spread(grad: Any, slope: Any) -> tuple[float, float]:
 @inner
 def move(x: Members, ledger: Ledger, bases: Any, steps: Any) -> None:
     """Take steps[q] times the row at bases[q] of the pool off g, for all q (one at least), and renew the ledger."""
-    high, low, gap, high_from, low_from = -np.inf, np.inf, 0.0, -1, -1
+    high, low, gap, high_from, low_from = -np.inf, np.inf, 0.0, NOWHERE, NOWHERE
     last = bases.size - 1
     for start in range(0, x.now[0].top, SEGMENT):
         stop = min(start + SEGMENT, x.now[0].top)
@@ -153,9 +146,8 @@ def search(x: Members, ledger: Ledger, slot: int) -> int:
     if after == before:
         return BAILED
     put(x, ledger, slot, after)
-    base, step = np.empty(1, np.int64), np.empty(1)
-    base[0], step[0] = x.slots[slot].row * x.now[0].width, after - before
-    move(x, ledger, base, step)
+    ledger.bases[0], ledger.steps[0] = x.slots[slot].row * x.now[0].width, after - before
+    move(x, ledger, ledger.bases[:1], ledger.steps[:1])
     return STEPPED
 
 
@@ -163,13 +155,15 @@ def search(x: Members, ledger: Ledger, slot: int) -> int:
 
 
 @inner
-def _choose(x: Members, size: int) -> Any:
-    """Return up to ``size`` slots, ascending: as many with the largest g that may rise as with the smallest that may fall.
+def _choose(x: Members, ledger: Ledger, size: int) -> int:
+    """Choose up to ``size`` slots, ascending, and return how many.
+
+    As many have the largest g that may rise as have the smallest that may fall.
 
     Both sides, violating or not: a step along one coordinate moves all gradients of its kind to the other side.
     """
     half = size // 2
-    group, slots, values = np.empty(size, np.int64), np.empty(half, np.int64), np.empty(half)
+    group, slots, values = ledger.chosen, ledger.bases, ledger.steps
     n = 0
     for side in range(2):
         sign, way = (1.0, x.rise) if side == 0 else (-1.0, x.fall)
@@ -194,13 +188,13 @@ def _choose(x: Members, size: int) -> Any:
                     group[r] = group[r - 1]
                 group[q] = slots[p]
                 n += 1
-    return group[:n]
+    return n
 
 
 @inner
 def _settle(x: Members, ledger: Ledger, group: Any, square: Any) -> None:
     """REPROCESS as if S were ``group``, ``square`` its kernel values."""
-    grad, first = np.empty(group.size), 0.0
+    grad, first = ledger.grads, 0.0
     for q in range(group.size):
         grad[q] = x.grad[group[q]]
     for _ in range(_SEARCHES * group.size):
@@ -223,11 +217,12 @@ def _settle(x: Members, ledger: Ledger, group: Any, square: Any) -> None:
 @inner
 def _reprocess_group(x: Members, ledger: Ledger) -> int:
     """REPROCESS within a group, then let the gradients of all members follow."""
-    group = _choose(x, min(ledger.group, x.now[0].rows // 2))  # all their rows must be stored at once
+    size = min(ledger.chosen.size, x.now[0].rows // 2)  # all their rows must be stored at once
+    group = ledger.chosen[: _choose(x, ledger, size)]
     for slot in group:
         if not ready(x, slot):
             return NEED_ROW
-    square, bases, steps = np.empty((group.size, group.size)), np.empty(group.size, np.int64), np.empty(group.size)
+    square, bases, steps = ledger.square, ledger.bases, ledger.steps
     for q in range(group.size):
         bases[q], steps[q] = x.slots[group[q]].row * x.now[0].width, x.alpha[group[q]]
         for p in range(group.size):
@@ -252,7 +247,7 @@ def _reprocess(x: Members, ledger: Ledger) -> tuple[int, int]:
     if not max(sums.high, -sums.low) > ledger.tau:
         x.now[0].operations += 1
         return BAILED, -1
-    if ledger.group > 1:
+    if ledger.chosen.size > 1:
         return _reprocess_group(x, ledger), -1
     # of two equal violations the first slot's: then swapping the labels swaps nothing but signs
     rises = sums.high > -sums.low or (sums.high == -sums.low and sums.i_high < sums.i_low)
@@ -291,9 +286,8 @@ def _process(x: Members, ledger: Ledger, work: Candidates) -> int:
         now.zeros = 0  # that list is for lasvm's step 4
         if ledger.rule == RAMP and score < ledger.bend:
             sums.reversed += 1
-            beta = (
-                x.slots[slot].lower + x.slots[slot].upper
-            )  # this membership's alone: the example has its bounds still
+            # this membership's alone: the example has its bounds still
+            beta = x.slots[slot].lower + x.slots[slot].upper
             x.slots[slot].lower -= beta
             x.slots[slot].upper -= beta
         note(x, ledger, slot)  # if it cannot move it adds nothing to the gap
@@ -307,7 +301,6 @@ def run(x: Members, ledger: Ledger, work: Candidates) -> int:
     After STALE the candidates must be fetched anew. The finishing step is the REPROCESS of a last example, with
     ``now.stage`` 1, no candidates and a threshold of -inf.
     """
-    x, ledger, work = borrowed(x), borrowed(ledger), borrowed(work)
     now, sums = x.now[0], ledger.sums[0]
     while True:
         code, slot = STEPPED, -1

@@ -13,9 +13,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 # why a loop returned, or what a step of it did
 DONE, NEED_ROW, STALE, PAUSED, BAILED, STEPPED, CLEAN_DUE = range(7)
@@ -23,8 +20,7 @@ DONE, NEED_ROW, STALE, PAUSED, BAILED, STEPPED, CLEAN_DUE = range(7)
 
 def record(whole: str, real: str = "") -> Any:
     """Return the type of a record of whole numbers and real ones: ``r.name`` in compiled loops, ``r["name"]`` outside."""
-    fields = [(name, np.int64) for name in whole.split()] + [(name, np.float64) for name in real.split()]
-    return np.dtype(fields)
+    return np.dtype([(name, np.int64) for name in whole.split()] + [(name, np.float64) for name in real.split()])
 
 
 SLOT = record("member row listed", "lower upper")
@@ -36,6 +32,7 @@ NOW = record(
     " i_max i_min needed at stage operations pause sweep",
     "g_max g_min gained",
 )
+SUMS = record("i_high i_low support skipped reversed uncleaned", "gap high low threshold target")
 
 
 class Members(NamedTuple):
@@ -88,27 +85,3 @@ class Candidates(NamedTuple):
     places: Any
     values: Any
     among: Any
-
-
-_proxy: Any = cgutils.create_struct_proxy
-_null: Any = cgutils.get_null_value
-
-
-def _borrowed(_typing: Any, state: Any) -> Any:
-
-    def build(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        whole = arguments[0]
-        for place, kind in enumerate(state):
-            if isinstance(kind, types.Array):
-                view = _proxy(kind)(context, builder, value=builder.extract_value(whole, place))
-                view.meminfo = _null(view.meminfo.type)
-                whole = builder.insert_value(whole, view._getvalue(), place)  # noqa: SLF001 (numba names it so)
-        return whole
-
-    return state(state), build
-
-
-# The same named tuple, its arrays without a count of their users; they must not outlive the call. Each slice of a counted
-# array costs two locked increments: a loop of a few hundred nanoseconds that slices ten arrays spends as long on counting.
-# The caller of a compiled function has references to its arguments until it returns.
-borrowed: Any = intrinsic(_borrowed)

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from harness.support.jit import compiled, inlined, inner, larger, smaller
-from harness_lasvm.compiled.members import SEGMENT, dot, enter, first_slot, free_row, lay_row, mark, ready
-from harness_lasvm.compiled.state import BAILED, DONE, NEED_ROW, PAUSED, STALE, STEPPED, Candidates, Members, borrowed
+from harness.support.jit import larger, smaller
+from harness_lasvm.compiled.members import NOWHERE, SEGMENT, dot, enter, first_slot, free_row, lay_row, mark, ready
+from harness_lasvm.compiled.state import BAILED, DONE, NEED_ROW, PAUSED, STALE, STEPPED, Candidates, Members
+from harness_lasvm.compiled.uncounted import compiled, inlined, inner
 
 NEARLY = 0.3  # fraction of the greatest violation that is enough for a pair whose rows are stored
 _FLAT = np.float32(1e-6)  # least curvature K_ii + K_jj - 2 K_ij, in float32, where a partner is chosen
@@ -69,12 +70,8 @@ def partner(x: Members, base: int, grad: float, diagonal: float, rising: bool, w
     best, chosen = np.float32(0.0), 0
     for start in range(0, x.now[0].top, SEGMENT):
         stop = min(start + SEGMENT, x.now[0].top)
-        grads, ways, diagonals, row = (
-            x.grad[start:stop],
-            closed[start:stop],
-            x.diagonal[start:stop],
-            x.pool[base + start : base + stop],
-        )
+        grads, ways, diagonals = x.grad[start:stop], closed[start:stop], x.diagonal[start:stop]
+        row = x.pool[base + start : base + stop]
         most = np.float32(0.0)
         for s in range(grads.size):
             most = larger(most, gain(grads[s], ways[s], diagonals[s], row[s], grad, diagonal, sign))
@@ -99,7 +96,7 @@ def partner(x: Members, base: int, grad: float, diagonal: float, rising: bool, w
 def shift(x: Members, base_i: int, base_j: int, step: float) -> None:
     """Take ``step`` times the difference of two rows off the gradients, and renew the extremes in the same pass."""
     now = x.now[0]
-    high, low, high_from, low_from = -np.inf, np.inf, -1, -1
+    high, low, high_from, low_from = -np.inf, np.inf, NOWHERE, NOWHERE
     for start in range(0, now.top, SEGMENT):
         stop = min(start + SEGMENT, now.top)
         grad, rise, fall = x.grad[start:stop], x.rise[start:stop], x.fall[start:stop]
@@ -219,9 +216,8 @@ def process_pair(x: Members, work: Candidates, tau: float, second_order_from: in
     slot = enter(x, k, place, grad)
     now.operations += 1
     if violating:
-        row = x.slots[
-            other
-        ].row  # still there: of four rows or more, the next spare row is never the one used last but one
+        # still there: of four rows or more, the next spare row is never the one used last but one
+        row = x.slots[other].row
         x.pool[row * now.width + slot] = value
         x.rows[row].logged = now.clock
         return (STEPPED, slot, other) if positive else (STEPPED, other, slot)
@@ -242,7 +238,6 @@ def run(x: Members, work: Candidates, tau: float, delta_max: float, second_order
 
     second_order_from : members of S from which on pairs are chosen to second order
     """
-    x, work = borrowed(x), borrowed(work)
     now = x.now[0]
     while True:
         if now.stage == 0:
