@@ -177,7 +177,7 @@ class SolutionPath:
         self._followed = {cell.before for cell in self.cells}
         self._solutions: dict[int, tuple[Vector, DualForm | None]] = {}
         self._settings: dict[Any, Any] = {}  # values of a cell -> validated parameters of the formulation
-        self._latest: dict[str, tuple[Any, Any]] = {}  # "engine", "oracle" or "problem" -> (key, object)
+        self._latest: dict[str, tuple[Any, Any]] = {}  # "engine", "points" or "problem" -> (key, object)
 
     @property
     def n(self) -> int:
@@ -236,31 +236,33 @@ class SolutionPath:
         """Return the problem of a cell; its kernel shares stored values with that of the previous cell if possible."""
 
         def make() -> Problem:
-            members = self.members(cell)
-            key = tuple(cell.values.items())
+            key = tuple(value for name, value in cell.values.items() if name not in self.grid.kernel_axes)
             if key not in self._settings:
                 self._settings[key] = self.formulation.settings_of(self._values(cell, of_kernel=False))
-            return self.formulation(self._kernel(cell, members), self.targets[members], self._settings[key])
+            kernel, targets = self._points_of(cell)
+            return self.formulation(kernel, targets, self._settings[key])
 
         return self._cached("problem", cell.index, make)
 
+    def _points_of(self, cell: GridPoint) -> tuple[KernelOracle, Vector]:
+        """Return kernel and targets of a cell; those of the previous cell if its fold and kernel values are the same."""
+
+        def make() -> tuple[KernelOracle, Vector]:
+            members = self.members(cell)
+            return self._kernel(cell, members), self.targets[members]
+
+        return make() if self.cold else self._cached("points", (cell.fold, self._values(cell, of_kernel=True)), make)
+
     def _kernel(self, cell: GridPoint, members: Block) -> KernelOracle:
-        values = self._values(cell, of_kernel=True)
         if self.cold:
             points = self.points if cell.fold is None else self.rows(members, members)
-            kernel = self.kernel(**values)
+            kernel = self.kernel(**self._values(cell, of_kernel=True))
             return KernelOracle(kernel, points, counter=self.counter, cache_mb=self.cache_mb, threads=self.threads)
-
-        def make() -> KernelOracle:
-            engine = self.engine(cell)
-            part = engine if cell.fold is None else engine.restrict(members)
-            cache_mb = self.cache_mb - self.distances.bytes / 2**20
-            shared = SharedRows(_SHARED_ROW_SHARE * cache_mb * 2**20)
-            return KernelOracle(
-                engine.kernel, None, engine=part, counter=self.counter, cache_mb=cache_mb, shared=shared
-            )
-
-        return self._cached("oracle", (cell.fold, values), make)
+        engine = self.engine(cell)
+        part = engine if cell.fold is None else engine.restrict(members)
+        cache_mb = self.cache_mb - self.distances.bytes / 2**20
+        shared = SharedRows(_SHARED_ROW_SHARE * cache_mb * 2**20)
+        return KernelOracle(engine.kernel, None, engine=part, counter=self.counter, cache_mb=cache_mb, shared=shared)
 
     def rows(self, index: Block, members: Block) -> Any:
         """Return the points ``index`` as new points for a problem over ``members``, or their given values with ``members``."""

@@ -70,16 +70,9 @@ class ActiveSet:
     matrix: Block
 
     def __init__(
-        self,
-        form: DualForm,
-        points: Index,
-        a: Vector,
-        scores: Vector,
-        diagonal: Vector,
-        whole: KernelOracle,
-        cache: RowCache,
-        settings: Settings,
-    ) -> None:
+        self, form: DualForm, points: Index, a: Vector, scores: Vector, diagonal: Vector, whole: KernelOracle,
+        cache: RowCache, settings: Settings,
+    ) -> None:  # fmt: skip
         """``a``, ``scores`` and ``diagonal`` are those of all points, as is ``whole``; the kernel of ``cache`` is over ``points``."""
         self.points, self.settings = points, settings
         self.whole, self.kernel, self.cache = whole, cache.kernel, cache
@@ -94,12 +87,16 @@ class ActiveSet:
         self.ends: list[tuple[float, float]] = []
         self.rounds = self.steps = 0
         self.w = self.m if form.groups < 2 else len(self.a)
+        self.cut = int(np.count_nonzero(self.group[: self.w] == 0)) if form.groups else -1
         self.set_bounds(form)
 
     def set_bounds(self, form: DualForm) -> None:
         """Continue between the bounds of ``form``, with the variables and scores as they are."""
+        from harness_smo.passes import Variables
+
         self.form = form
         self.lower, self.upper = form.lower[self.variables], form.upper[self.variables]
+        self.arrays = Variables(self.a, self.lower, self.upper, self.linear, self.group)
 
     @property
     def free(self) -> Any:
@@ -120,16 +117,15 @@ class ActiveSet:
         """Return the gradient where a variable may rise, else -inf, and where it may fall, else inf; set the ends."""
         from harness_smo import passes
 
-        rise, fall, groups = np.empty(self.w), np.empty(self.w), self.form.groups
-        ends = np.array(groups * [[-np.inf, np.inf]] if groups else [[0.0, 0.0]])
-        passes.directions(self._arrays(), self.scores, ends, rise, fall)
+        rise, fall, ends = np.empty(self.w), np.empty(self.w), self._no_ends()
+        passes.directions(self.arrays, self.scores, ends, rise, fall)
         self.ends = [(up, low) for up, low in ends.tolist()]
         return rise, fall
 
-    def _arrays(self) -> Any:
-        from harness_smo.passes import Variables
-
-        return Variables(self.a, self.lower, self.upper, self.linear, self.group)
+    def _no_ends(self) -> Vector:
+        """Return the ends of no variables, (groups, 2)."""
+        groups = self.form.groups
+        return np.array(groups * [[-np.inf, np.inf]] if groups else [[0.0, 0.0]])
 
     def round(self, tau: float) -> int:
         """Descend in one working set; return CONVERGED, MOVED or STALLED."""
@@ -258,36 +254,47 @@ class DenseActiveSet(ActiveSet):
 
     def compute_matrix(self) -> None:
         """Compute the kernel matrix: from now on a round makes full use of it."""
+        from harness_smo.descent import WorkingSet
+
         everything = np.arange(self.m)
         self.cache.compute(everything, self.cache.reserve(everything))
         self.matrix, self.has_matrix = self.cache.rows, True
         self.unpaid: float | None = None  # steps times variables since the last Newton step; None before any
+        # descents change its variables, which passes.settle() states
+        self.work = WorkingSet(self.matrix, self.diagonal, *(np.empty(self.w) for _ in range(5)))
 
     def round(self, tau: float) -> int:
         """Work until no pair violates by tau, or for some milliseconds; return CONVERGED, MOVED or STALLED."""
-        spent, rounds, w = 0.0, self.rounds, self.w
-        cut = int(np.count_nonzero(self.group[:w] == 0))
-        while spent < TUNING.pause:
+        from harness_smo import descent, passes
+
+        if not self.has_matrix:
             self.directions()
             if self.violation <= tau:
                 return CONVERGED
-            free = float(np.count_nonzero(self.free))
-            if not self.has_matrix:
-                self.compute_matrix()
+            self.compute_matrix()
+        work, w, spent, rounds, descended = self.work, self.w, 0.0, self.rounds, False
+        while True:
+            ends = self._no_ends()
+            moved, free = passes.settle(self.arrays, self.scores, ends, work, descended)
+            self.ends = [(up, low) for up, low in ends.tolist()]
+            self.cache.hit(moved)
+            if self.violation <= tau:
+                return CONVERGED
+            if descended and not moved:
+                return MOVED if self.rounds > rounds + 1 else self._try_newton(tau)
+            if spent >= TUNING.pause:
+                return MOVED
             price = TUNING.newton_fixed + TUNING.newton_square * free**2 + TUNING.newton_factor * free**3
             price *= self.settings.newton_price
-            if self.unpaid is not None and self.unpaid > price:
+            descended = self.unpaid is None or self.unpaid <= price
+            if not descended:
                 self._newton(tau)
                 spent += price
                 continue
             limit = w if self.unpaid is None else max(TUNING.newton_wait * w, (price - self.unpaid) / w)
-            limit = 1 + int(min(limit, TUNING.pause / w))
-            steps, moved = self._descend(np.arange(w), cut, 0.5 * tau, limit)
-            self.unpaid = (self.unpaid or 0.0) + steps * w
-            spent += steps * w
-            if not moved:
-                return MOVED if self.rounds > rounds + 1 else self._try_newton(tau)
-        return MOVED
+            steps = descent.pair_descent(work, self.cut, 0.5 * tau, 1 + int(min(limit, TUNING.pause / w)))
+            self.rounds, self.steps = self.rounds + 1, self.steps + steps
+            self.unpaid, spent = (self.unpaid or 0.0) + steps * w, spent + steps * w
 
     def _try_newton(self, tau: float) -> int:
         """Take a Newton step where no step of SMO moves anything; return MOVED if it helps, else STALLED."""
@@ -296,9 +303,6 @@ class DenseActiveSet(ActiveSet):
             return STALLED
         self.directions()
         return MOVED if self.violation < before else STALLED
-
-    def _block(self, chosen: Index) -> tuple[Block, Vector]:
-        return self.matrix, self.diagonal
 
     def _update(self, variables: Index, change: Vector) -> None:
         from harness.support.jit import add_rows

@@ -24,11 +24,8 @@ from harness_smo.state import State
 from harness_smo.strategies import Strategy
 from harness_smo.tuning import TUNING
 
-_NEWTON_PRICE = {
-    "auto": 1.0,
-    "always": 0.0,
-    "never": np.inf,
-}  # cost of SMO steps before a Newton step, over the cost of that
+# cost of SMO steps before a Newton step, over the cost of that
+_NEWTON_PRICE = {"auto": 1.0, "always": 0.0, "never": np.inf}
 _FEW = 16  # variables of a working set in a warm-up
 
 
@@ -118,16 +115,11 @@ class SMOBlock(Solver):
         rows = problem.kernel.replace(dtype=np.float32 if narrow else np.float64)
         if on_path and not narrow and problem.n <= dense_points:
             rows = rows.replace(shared=None)  # the next C continues with the matrix itself
+        working_set = self.working_set or min(TUNING.working_set, max(TUNING.working_set_least, form.n // 12))
         settings = Settings(
-            cache_mb=self.cache_mb or problem.kernel.cache_mb,
-            working_set=self.working_set or min(TUNING.working_set, max(TUNING.working_set_least, form.n // 12)),
-            dense=self.working_set is None,
-            parking=self.shrinking,
-            newton_price=_NEWTON_PRICE[self.newton],
-            on_path=on_path,
-            dense_points=dense_points,
-            memory=memory,
-        )
+            self.cache_mb or problem.kernel.cache_mb, working_set, dense=self.working_set is None, parking=self.shrinking,
+            newton_price=_NEWTON_PRICE[self.newton], on_path=on_path, dense_points=dense_points, memory=memory,
+        )  # fmt: skip
         return State(problem, form, first, rows, settings)
 
     def _descend(self, problem: Problem, form: DualForm, state: State) -> Iterator[Iterate]:
@@ -170,9 +162,11 @@ class SMOBlock(Solver):
     def _reached(self, state: State, goal: Goal) -> bool:
         """Return whether the model is good enough; if it is not, the goal's tau is smaller now."""
         active, form = state.active, state.form
+        state.store()
+        if goal.gap is None:
+            return True
         intercept = form.intercept(form.levels(active.ends))
         # the scores of parked points are older, but on the right side: a point's part of the gap is the same there
-        state.store()
         tau, known = goal.tau, (state.a, intercept, state.scores, active.violation, TUNING.gap_share)
         for needed in (False, True):
             blur = 0.0 if form.relative else state.precision.measured_blur(state, needed=needed)

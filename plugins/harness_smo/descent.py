@@ -136,16 +136,8 @@ def _place(edges: Index, segment: int, values: Block, wanted: Any) -> int:
 
 @inlined
 def _partner(
-    edges: Index,
-    begin: int,
-    stop: int,
-    fall: Block,
-    lows: Block,
-    diagonal: Block,
-    row: Block,
-    gains: Block,
-    number: Block,
-) -> int:
+    edges: Index, begin: int, stop: int, fall: Block, lows: Block, diagonal: Block, row: Block, gains: Block, number: Block
+) -> int:  # fmt: skip
     """Return the variable of the segments [begin, stop) that gains most with i, -1 if none does.
 
     number : g_i, K_ii and the least curvature

@@ -28,10 +28,8 @@ from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from harness.support.arrays import Block, Index, Matrix, Vector
 from harness.support.jit import compiled, inlined, summing
 
-_RIDGE = {
-    4: 3e-6,
-    8: 1e-11,
-}  # ridge over the largest K_ii, by bytes of a value: the least that has a factor despite rounding
+# ridge over the largest K_ii, by bytes of a value: the least that has a factor despite rounding
+_RIDGE = {4: 3e-6, 8: 1e-11}
 _MORE_RIDGE = 1e3  # factor of the ridge after a failed factorisation
 _LEVEL = 0.2  # spread of the gradient, in tau, that ends a minimisation
 _FLAT = 1e-10  # pivot over its entry of the inverse, below which it is rounding
@@ -39,6 +37,7 @@ _MET = 512  # variables of a walk that meet a bound at most: its cost grows with
 _ROUNDED = 1e-12  # error of a sum over the sum of its absolute terms, below which it is rounding
 _OVERSHOT = 0.9  # slope over curvature of a step, below which it went past its optimum, by rounding
 _FACTORS = 3  # factorisations of a minimisation at most
+_NO_INVERSE = np.empty((0, 0))
 
 
 class Face(NamedTuple):
@@ -94,10 +93,13 @@ def _newton(face: Face, inside: Index) -> bool:
     sums = face.sums[inside].T
     sums = sums[sums.any(axis=1)]
     before, lower, upper = face.a[inside], face.lower[inside], face.upper[inside]
-    a = before.copy()
     solved, _ = dpotrs(factor, np.column_stack([face.gradient[inside], *sums]), lower=1)
-    inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
-    complete = bool(walk(inverse.T, solved.T[0], solved.T[1:], sums, a, lower, upper))
+    a, step = before.copy(), solved.T.copy()
+    complete = bool(walk(_NO_INVERSE, step[0], step[1:], sums, a, lower, upper))
+    if not complete:
+        inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
+        a = before.copy()
+        complete = bool(walk(inverse.T, solved.T[0], solved.T[1:], sums, a, lower, upper))
     if not _mend(a, before, lower, upper, sums):
         return True
     slope, bent = _along(face, inside, a - before)
@@ -135,7 +137,7 @@ def _factor(face: Face, inside: Index) -> Any:
     block = _block(face, inside)
     ridge = _RIDGE[face.kernel.itemsize] * float(block.diagonal().max())
     for _ in range(3):
-        matrix = np.array(block, dtype=np.float64, order="F")
+        matrix = np.array(block, dtype=np.float64).T  # it is symmetric, and LAPACK takes Fortran's order
         matrix.T.flat[:: len(inside) + 1] += ridge
         factor, failed = dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
         if not failed:
@@ -153,7 +155,7 @@ def walk(inverse: Matrix, step: Vector, across: Matrix, sums: Matrix, a: Vector,
 
     Parameters
     ----------
-    inverse : (f, f), the upper triangle of K^-1
+    inverse : (f, f), the upper triangle of K^-1; (0, 0) to end where the first variable meets a bound
     step : (f,), K^-1 gradient; changes
     across : (q, f), K^-1 sums; changes
     sums : (q, f), 1 where a variable takes part
@@ -164,7 +166,8 @@ def walk(inverse: Matrix, step: Vector, across: Matrix, sums: Matrix, a: Vector,
     Whether the optimum was reached; False if rounding, or the number of variables that meet a bound, ends the walk before.
     """
     f, q, met = len(a), len(sums), 0
-    taken = np.empty((q + min(f, _MET), f))  # the columns taken from P so far, each divided by the root of its pivot
+    # the columns taken from P so far, each divided by the root of its pivot
+    taken = np.empty((q + min(len(inverse), _MET), f))
     out = np.zeros(f, np.bool_)
     column = np.empty(f)
     for k in range(q):

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.support.arrays import Block, Index, Vector
-from harness.support.jit import compiled, fast, larger, smaller
+from harness.support.jit import add_rows, compiled, fast, larger, smaller
+
+_TOUCHING = 1e-12  # relative distance from a bound up to which a variable is at it
 
 
 class Variables(NamedTuple):
@@ -65,6 +67,39 @@ def directions(x: Variables, scores: Vector, ends: Vector, rise: Vector, fall: V
 
 
 @compiled
+def settle(x: Variables, scores: Vector, ends: Vector, work: Any, descended: bool) -> tuple[int, int]:
+    """Take over what a descent in all variables has moved, and state the next one; return how many moved and how many are free.
+
+    Parameters
+    ----------
+    x, scores, ends : as in :func:`directions`; ``a`` and the scores change
+    work : the WorkingSet of all variables, with their whole kernel matrix
+    descended : whether ``work`` comes from a descent
+    """
+    m, w, moved, free = len(scores), len(work.a), 0, 0
+    other, points, change, rise, fall = len(x.a) - w, np.empty(w, np.intp), np.empty(w), np.empty(w), np.empty(w)
+    for v in range(w if descended else 0):
+        change[moved] = work.a[v] - (x.a[v] + x.a[v + other] if other else x.a[v])
+        if change[moved] != 0.0:
+            x.a[v] = max(work.a[v], 0.0) if other else work.a[v]
+            if other:
+                x.a[v + other] = min(work.a[v], 0.0)
+            points[moved] = v if v < m else v - m
+            moved += 1
+    add_rows(scores, work.kernel, points[:moved], change[:moved], 0, m)
+    directions(x, scores, ends, rise, fall)
+    for v in range(w):
+        u = v + other
+        work.a[v] = x.a[v] + x.a[u] if other else x.a[v]
+        work.lower[v], work.upper[v] = x.lower[u], x.upper[v]
+        # a point's two variables, which are one of either sign here, have the slopes middle - tube and middle + tube
+        work.gradient[v] = 0.5 * (x.linear[v] + x.linear[u]) - scores[v if v < m else v - m]
+        work.tube[v] = 0.5 * (x.linear[u] - x.linear[v])
+        free += (x.lower[v] < x.a[v] < x.upper[v]) + (other > 0 and x.lower[u] < x.a[u] < x.upper[u])
+    return moved, free
+
+
+@compiled
 def distances(x: Variables, scores: Vector, ends: Vector) -> Vector:
     """Return how far below the first end what may rise and above the second what may fall is, the least at each point, (m,).
 
@@ -83,6 +118,18 @@ def distances(x: Variables, scores: Vector, ends: Vector) -> Vector:
         if x.a[v] > x.lower[v]:
             least[p] = min(least[p], g - ends[k, 1])
     return least
+
+
+@compiled
+def ratio_of_bounds(x: Variables, linear: Vector, lower: Vector, upper: Vector) -> float:
+    """Return by what common factor, at least 1, other bounds are wider; 0 if there is none, or ``linear`` is another one."""
+    ratio = np.max(upper) / np.max(x.upper)
+    common = 1.0 <= ratio < np.inf
+    for v in range(len(upper)):
+        below, above = abs(lower[v] - ratio * x.lower[v]), abs(upper[v] - ratio * x.upper[v])
+        touches = below <= _TOUCHING * abs(lower[v]) and above <= _TOUCHING * abs(upper[v])
+        common &= touches and linear[v] == x.linear[v]
+    return ratio if common else 0.0
 
 
 @compiled

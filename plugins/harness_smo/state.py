@@ -18,8 +18,6 @@ from harness_smo.active import CONVERGED, ActiveSet, DenseActiveSet, Settings, n
 from harness_smo.strategies import Bounds, Focus, Parking, Precision, Sample
 from harness_smo.tuning import TUNING
 
-_TOUCHING = 1e-12  # relative distance from a bound up to which a variable is at it
-
 
 class State:
     """Variables, scores, the active points, and the strategies that change them.
@@ -127,20 +125,20 @@ class State:
             self.activate(nearest(slack, count), dense=True)
 
     def restate(self, problem: Problem, form: DualForm) -> bool:
-        """Continue with a problem of the same points and kernel values whose bounds are wider; return False if it is none.
+        """Continue with a problem over the same kernel whose bounds are wider; return False if it is none.
 
         Only with the whole matrix: the drift of parked points would have to be bounded anew.
         """
+        from harness_smo import passes
+
         old, active = self.form, self.active
-        if active.m < self.n or not active.has_matrix or form.relative or form.start.any() or self.bounds.narrowed:
+        whole = active.m == self.n and active.has_matrix and problem.kernel is self.problem.kernel
+        if not whole or form.relative or form.start.any() or self.bounds.narrowed:
             return False
-        widest = float(old.upper.max())
-        ratio = float(form.upper.max()) / widest if widest > 0.0 else np.inf
-        if not (1.0 <= ratio < np.inf and (form.linear == old.linear).all()):
+        variables = passes.Variables(self.a, old.lower, old.upper, old.linear, old.group)
+        ratio = passes.ratio_of_bounds(variables, form.linear, form.lower, form.upper)
+        if not ratio:
             return False
-        for new, before in ((form.upper, old.upper), (form.lower, old.lower)):
-            if (np.abs(new - ratio * before) > _TOUCHING * np.abs(new)).any():
-                return False
         self.problem, self.precision.noise = problem, 0.0
         active.cache.hit(self.n)  # the rows that another start would have computed
         self.rounds, self.steps, self.fetched = -active.rounds, -active.steps, -active.cache.fetched

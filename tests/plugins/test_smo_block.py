@@ -237,6 +237,15 @@ def test_memory_is_that_of_the_cache_and_some_vectors():
     assert peak <= 2 * 32e6 + 2**20 + 10 * 256**2 * 8 + 100 * n * 8
 
 
+def test_along_a_path_of_kernels_alone_each_cell_has_its_own_kernel():
+    x, y = overlapping(60)
+    path = SolutionPath(Grid({}, {"gamma": (0.01, 0.3, 3.0)}), CSVC, RBF, x, y)
+    last = {cell.index: iterate for cell, iterate in SMOBlock().solve_path(path, np.random.default_rng(0))}
+    for cell in path.cells:
+        assert last[cell.index].done
+        assert certified(path.problem(cell), last[cell.index]).kkt_violation <= 1.01e-3
+
+
 def test_along_a_path_the_matrix_is_computed_once_into_memory_that_the_folds_share(monkeypatch):
     states, begin = [], SMOBlock._begin
     monkeypatch.setattr(SMOBlock, "_begin", lambda *given, **named: states.append(begin(*given, **named)) or states[-1])

@@ -174,15 +174,15 @@ def unevenness(gradient, own):
     return max((float(np.ptp(one)) for one in groups if len(one)), default=0.0)
 
 
-def walked(own, ridge):
-    """Call the compiled walk as the solver does."""
+def walked(own, ridge, **given):
+    """Call the compiled walk as the solver does; ``given`` : another inverse."""
     f = len(own.a)
     kernel = own.kernel + ridge * np.eye(f)
     sums = own.sums[:, own.sums.any(axis=0)]
     a = own.a.copy()
     inverse = np.linalg.inv(kernel)
     columns = [np.ascontiguousarray(part) for part in (inverse @ own.gradient, (inverse @ sums).T, sums.T)]
-    optimal = newton.walk(inverse, *columns, a, own.lower, own.upper)
+    optimal = newton.walk(given.get("inverse", inverse), *columns, a, own.lower, own.upper)
     return a, optimal, kernel
 
 
@@ -199,6 +199,17 @@ def test_the_walk_is_the_twins(seed, f, q, reach):
     assert a == pytest.approx(wanted, abs=1e-9)
     assert ((a == own.lower) == (wanted == own.lower)).all(), "at a bound to the last bit, or not"
     assert ((a == own.upper) == (wanted == own.upper)).all()
+
+
+@given(st.integers(0, 10_000), st.integers(1, 40), st.sampled_from([0, 1, 2]), st.sampled_from([1.0, 10.0, 1e3]))
+@settings(max_examples=40)
+def test_without_the_inverse_the_walk_ends_at_the_first_bound(seed, f, q, reach):
+    own = drawn_face(seed, f, q, reach=reach)
+    a, complete, kernel = walked(own, 0.1, inverse=np.empty((0, 0)))
+    wanted, _ = naive_walk(kernel, own.sums, own.a, own.lower, own.upper, own.gradient)
+    inside = bool(((wanted > own.lower) & (wanted < own.upper)).all())
+    assert complete == inside
+    assert not inside or a == pytest.approx(wanted, abs=1e-9)
 
 
 # -- what descend keeps and gains ------------------------------------------------------------------------------------
@@ -301,6 +312,19 @@ def test_a_descent_ends_where_no_variable_violates(seed, m, copies, groups, kind
     )  # of one sign in each group, the sums leave no other point
     noise = 1e-6 * np.abs(a).sum() if dtype is np.float32 else 1e-9
     assert violation(active) <= 1.001 * tau + noise
+
+
+@pytest.mark.parametrize(
+    ("factor", "changed", "ratio"),
+    [(4.0, "", 4.0), (1.0, "", 1.0), (0.5, "", 0.0), (4.0, "linear", 0.0), (4.0, "upper", 0.0)],
+)
+def test_bounds_that_are_wider_by_one_factor_are_recognised(factor, changed, ratio):
+    x = drawn_dense(1, 20, 1, 1).arrays
+    other = {"linear": x.linear.copy(), "lower": factor * x.lower, "upper": factor * x.upper}
+    if changed:
+        other[changed][np.argmax(x.upper)] += 1e-6
+        other[changed][np.argmin(x.upper)] += 1e-6
+    assert passes.ratio_of_bounds(x, **other) == ratio
 
 
 @pytest.mark.parametrize(("price", "taken"), [(0.0, True), (np.inf, False)])
