@@ -68,6 +68,7 @@ class PartDescent(Descent):
         judged = self.state.figures[rules.PLUS : rules.MINUS + 1]
         del self.state, self.source  # their memory is that of the next part's rows
         self._restart(part, self.target if len(part) == self.whole.n else sharper)
+        self._run(0)
         self.state.counts[: rules.IDLE] = counts[: rules.IDLE]
         self.state.counts[rules.KIND] = counts[rules.KIND]
         self.state.figures[rules.PLUS : rules.MINUS + 1] = judged

@@ -66,14 +66,10 @@ class HullDescent(HullSolver):
     )
 
     def skip(self, problem: ProblemSummary) -> str | None:
-        """Refuse an explicit w if the kernel is not linear, and two caps if the rule has but one."""
+        """Refuse an explicit w if the kernel is not linear."""
         if self.explicit_w and not problem.is_linear:
             kernel = problem.kernel.name
             return f"{self.name}: explicit_w=True needs a linear kernel, and this is '{kernel}'; leave it out."
-        hulls = problem.settings if issubclass(problem.formulation, ReducedHull) else None
-        if not self.composes and hulls is not None and hulls.D_minus not in (None, hulls.D):
-            caps = f"D={hulls.D:g} and D_minus={hulls.D_minus:g}"
-            return f"{self.name} takes one cap for both classes, and this problem has {caps}; take fw or fw-pairwise."
         return super().skip(problem)
 
     def warm_ups(self) -> tuple[Self, ...]:
@@ -93,15 +89,14 @@ class HullDescent(HullSolver):
     def iterates_from(self, problem: Problem, rng: np.random.Generator, start: Vector | None) -> Iterator[Iterate]:
         """Start from the feasible coefficients ``start``, (n,); costs n x support kernel evaluations."""
         from harness_fw.composed import ComposedDescent
-        from harness_fw.descent import Descent, LinearDescent, keeps_w
+        from harness_fw.descent import Descent, keeps_w
         from harness_fw.parts import PART, PartDescent
 
         coef = None if start is None else problem.checked(start, 0.0)[0]
         capped = isinstance(problem, HardMargin) and min(problem.caps) < 1.0
         many = problem.n > max(2 * PART, (problem.kernel.cache_mb * 2**17) ** 0.5) and not capped
         linear = keeps_w(problem.kernel, self.explicit_w)
-        plain = LinearDescent if linear else PartDescent if many else Descent
-        kind = ComposedDescent if capped and self.composes else plain
+        kind = ComposedDescent if capped and self.composes else PartDescent if many and not linear else Descent
         descent = kind(problem, self.rule, self.epsilon, linear, coef)
         until = 0
         while True:
