@@ -39,6 +39,7 @@ class Descent:
     ) -> None:
         self.problem, self.kernel, self.rule, self.epsilon = problem, problem.kernel, int(getattr(rules, rule)), epsilon
         self.pairs = None if self.rule in (rules.FW, rules.GILBERT) else True
+        self.explicit = explicit
         self.level = epsilon  # where the loop comes back: below epsilon if the loop has only a bound of it
         self.next_refresh = _REFRESH
         self.shape = Hulls(problem)
@@ -63,13 +64,18 @@ class Descent:
     def _run(self, until: int, limit: float = np.inf) -> int:
         """Go on to iteration ``until`` or to an end; return why it stopped: MISSING if as much was computed as ``limit``."""
         while True:
-            steps = until - self.taken
-            reason = int(hot.run(self.state, self.rule, self.pairs, self.level, self.shape.floor, steps))
+            reason = self._loop(until - self.taken)
             self.source.count()
             if reason != rules.MISSING or self.source.computed >= limit:
                 return reason
-            if not self.source.supply(self.rule, self.pairs):
-                return rules.STALLED
+            if self.explicit:
+                self.source.multiply()
+                if self._loop(0, given=True) != rules.STEPS:
+                    return rules.STALLED
+            self.source.supply()
+
+    def _loop(self, steps: int, *, given: bool = False) -> int:
+        return int(hot.run(self.state, self.rule, self.pairs, self.level, self.shape.floor, steps, given))
 
     # -- the start -----------------------------------------------------------------------------------
 

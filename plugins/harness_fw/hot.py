@@ -1,4 +1,4 @@
-"""The compiled loops: iterations on kernel rows that are already in memory, and the steps of a run on w itself.
+"""The compiled loop: iterations on kernel rows that are already in memory, and the steps of a run on w itself.
 
 On rows an iteration reads the rows of its chosen points (one to four) and the scores once; the smallest score of each hull
 comes out of the same pass.
@@ -15,51 +15,34 @@ from harness_fw.rules import CHOSEN, MISSING, SEGMENT, STALLED, STEPS, State
 
 
 @compiled
-def run(state: State, rule: int, pairs: bool | None, epsilon: float, floor: float, steps: int) -> int:
+def run(state: State, rule: int, pairs: bool | None, epsilon: float, floor: float, steps: int, given: bool) -> int:
     """Iterate until ``steps`` are taken or the caller is needed; return why. New scores are searched first, see State.near.
 
     Parameters
     ----------
     rule, pairs : of rules.py
     floor : |w|^2 at which w counts as zero
+    given : there are ``gram`` and ``products`` of the chosen points: only change the weights, by one step
     """
     changed = state.near[0] < 0
     if changed:
         state.counts[CHOSEN] = 0
     for taken in range(steps + 1):
-        if changed:
-            _move_scores(state, pairs)
-            rules.weigh(state)
-        reason: int = rules.measure(state, rule, epsilon, floor)
-        if reason != STEPS or taken == steps:
-            return reason
-        rules.choose(state, rule, pairs)
-        if not _look_up(state, pairs):
-            return MISSING
+        if not given:
+            if changed:
+                _move_scores(state, pairs)
+            reason: int = rules.measure(state, rule, epsilon, floor)
+            if reason != STEPS or taken == steps:
+                return reason
+            if not rules.choose(state, rule, pairs):
+                return MISSING
         if not rules.plan(state, rule, pairs):
             return STALLED
         rules.move_support(state)
+        if given:
+            break
         changed = True
     return STEPS
-
-
-@inner
-def _look_up(state: State, pairs: bool | None) -> bool:
-    """Set ``gram`` and ``products`` of the chosen points, and mark their rows as used; False if one is not in memory."""
-    chosen, count = state.chosen, state.counts[CHOSEN]
-    for r in range(count):
-        if state.slot[chosen[r]] < 0:
-            return False
-    state.counts[rules.READ] += count
-    for r in range(count):
-        point, place = chosen[r], state.slot[chosen[r]]
-        state.used[place] = state.counts[rules.TAKEN]
-        for s in range(count):
-            state.gram[r, s] = state.rows[place, chosen[s]]
-        if pairs is not None:
-            for g in range(len(state.size)):
-                state.products[r, g] = state.parts[g, point] if state.parts.shape[1] > 0 else state.scores[point]
-    return True
 
 
 @inner
@@ -120,21 +103,3 @@ def put_row(out: Vector, values: Vector, order: Index, signs: Vector, sign: floa
     """Set out[l] = sign signs[l] values[order[l]]: a row of the kernel in the solver's order, signed."""
     for k in range(len(out)):
         out[k] = sign * signs[k] * values[order[k]]
-
-
-@compiled
-def step(state: State, rule: int, pairs: bool | None, ridge: float) -> bool:
-    """Plan a step and change the weights; the scores are those of before. Return False if there is no step.
-
-    ``gram`` and ``products`` are those of the points without ``ridge``, what l2-svc adds to the diagonal.
-    """
-    for r in range(state.counts[CHOSEN]):
-        point = state.chosen[r]
-        place = state.position[point]
-        state.gram[r, r] += ridge
-        if place >= 0:
-            state.products[r, rules.hull_of(state.begin, point)] += ridge * state.weight[place]
-    if not rules.plan(state, rule, pairs):
-        return False
-    rules.move_support(state)
-    return True

@@ -11,8 +11,7 @@
               2000: Gilbert's segment and MDM's move at once, over a triangle or, in two hulls, over both segments;
               with caps, the moves of both hulls at once, each by a separate amount
 
-A loop calls ``measure`` and ``choose``, computes ``gram``, and calls ``plan`` and ``move_support``; then it computes the new
-scores with ``near`` and calls ``weigh``. The argument ``pairs`` of the compiled functions is None for FW and
+A loop calls ``measure``, ``choose``, ``plan`` and ``move_support``; then it computes the new scores with ``near``. The argument ``pairs`` of the compiled functions is None for FW and
 GILBERT, else True: numba leaves out the branches of the other rules, so that a solver compiles no other rules.
 For quick compilation arrays are written in loops: assignments to slices and sums of arrays bring numpy's checks along.
 
@@ -133,20 +132,31 @@ def new_state(begin: Index, caps: Vector, buffer: RowCache, *, parts: bool = Fal
 
 @inner
 def measure(state: State, rule: int, epsilon: float, floor: float) -> int:
-    """Judge the scores of the points near and far; return STEPS unless there is a reason to end.
+    """Set ``far``, ``mean``, ``squared``, |w|^2, epsilon_+ and epsilon_-; return STEPS unless there is a reason to end.
 
-    With caps epsilon_+ is a bound of both instead: as all weight moves by 1 at most, no point of a reduced hull is
-    more than <w, far - near> better or worse than that of the hull.
+    Of equal scores the first point is the farthest. With caps epsilon_+ is a bound of both instead: as all weight moves by 1
+    at most, no point of a reduced hull is more than <w, far - near> better or worse than that of the hull.
     """
-    scores, norm, capped = state.scores, state.figures[NORM], len(state.closed) > 0
-    toward = apart = between = support = 0.0
+    scores, capped, split = state.scores, len(state.closed) > 0, state.parts.shape[1] > 0
+    norm = toward = apart = between = support = 0.0
     for g in range(len(state.size)):
-        near, far = scores[state.near[g]], scores[state.far[g]]
-        toward += near
-        apart += far
-        support += state.size[g]
-        if capped and state.closed[state.near[g]] == 0.0:
-            between += max(0.0, far - near)
+        first, highest, farthest, mean, squared = state.begin[g], -np.inf, -1, 0.0, 0.0
+        for k in range(first, first + state.size[g]):
+            i = state.support[k]
+            score = scores[i]
+            mean += state.weight[k] * score
+            if split:
+                squared += state.weight[k] * state.parts[g, i]
+            if score > highest or (score == highest and i < farthest):
+                highest, farthest = score, i
+        state.far[g], state.mean[g] = farthest, mean
+        if split:
+            state.squared[g] = squared
+        near = scores[state.near[g]]
+        norm, toward, apart, support = norm + mean, toward + near, apart + highest, support + state.size[g]
+        if capped and state.closed[state.near[g]] == 0.0 and highest > near:
+            between += highest - near
+    state.figures[NORM] = norm
     if capped:
         toward, apart = norm - between, norm
     reason: int = judge(state.figures, state.counts, rule, toward, apart, support, epsilon, floor)
@@ -170,7 +180,7 @@ def judge(
         return TOUCHING
     figures[PLUS] = 1.0 - toward / norm
     figures[MINUS] = 0.0 if rule == GILBERT else apart / norm - 1.0
-    worst = max(figures[PLUS], figures[MINUS])
+    worst = figures[PLUS] if figures[PLUS] > figures[MINUS] else figures[MINUS]
     if worst <= epsilon:
         return DONE
     if worst < figures[LEAST]:
@@ -180,17 +190,32 @@ def judge(
 
 
 @inner
-def choose(state: State, rule: int, pairs: bool | None) -> None:
-    """Write the points of the next step to ``chosen``, and its kind as far as it is determined."""
+def choose(state: State, rule: int, pairs: bool | None) -> bool:
+    """Choose the points of the next step, with ``gram`` and ``products``; return False if one has no row in memory."""
+    chosen, counts = state.chosen, state.counts
     if pairs is None:
         leave = rule == FW and not state.figures[PLUS] > state.figures[MINUS]
         for g in range(len(state.size)):
-            state.chosen[g] = state.far[g] if leave else state.near[g]
-        state.counts[CHOSEN], state.counts[KIND] = len(state.size), DECREASE if leave else ADD
+            chosen[g] = state.far[g] if leave else state.near[g]
+        counts[CHOSEN], counts[KIND] = len(state.size), DECREASE if leave else ADD
     elif rule == NEAREST and len(state.closed) == 0:
         _choose_both(state)
     else:
         _choose_pairs(state, rule == MDM)
+    count = counts[CHOSEN]
+    for r in range(count):
+        if state.slot[chosen[r]] < 0:
+            return False
+    counts[READ] += count
+    for r in range(count):
+        point, place = chosen[r], state.slot[chosen[r]]
+        state.used[place] = counts[TAKEN]
+        for s in range(count):
+            state.gram[r, s] = state.rows[place, chosen[s]]
+        if pairs is not None:
+            for g in range(len(state.size)):
+                state.products[r, g] = state.parts[g, point] if state.parts.shape[1] > 0 else state.scores[point]
+    return True
 
 
 @inner
@@ -270,27 +295,6 @@ def _remove(state: State, g: int, place: int) -> None:
     if place < end:
         state.support[place], state.weight[place] = last, state.weight[end]
         state.position[last] = place
-
-
-@inner
-def weigh(state: State) -> None:
-    """Set ``far``, ``mean``, |w|^2 and, from ``parts``, ``squared``; of equal scores the first point is the farthest."""
-    split, norm = state.parts.shape[1] > 0, 0.0
-    for g in range(len(state.size)):
-        first, highest, farthest, mean, squared = state.begin[g], -np.inf, -1, 0.0, 0.0
-        for k in range(first, first + state.size[g]):
-            i = state.support[k]
-            score = state.scores[i]
-            mean += state.weight[k] * score
-            if split:
-                squared += state.weight[k] * state.parts[g, i]
-            if score > highest or (score == highest and i < farthest):
-                highest, farthest = score, i
-        state.far[g], state.mean[g] = farthest, mean
-        if split:
-            state.squared[g] = squared
-        norm += mean
-    state.figures[NORM] = norm
 
 
 # -- how far it goes: exact line searches, and the best point of a triangle or rectangle ----------

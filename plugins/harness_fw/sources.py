@@ -55,10 +55,9 @@ class Rows:
         self.buffer.read(int(self.state.counts[rules.READ]))
         self.state.counts[rules.READ] = 0
 
-    def supply(self, rule: int, pairs: bool | None) -> bool:
+    def supply(self) -> None:
         """Fetch the rows of the chosen points, with which the loop goes on."""
         self._fetch(self.state.chosen[: self.state.counts[rules.CHOSEN]])
-        return True
 
     def _fetch(self, points: Index) -> None:
         """Bring the rows of ``points``, all different and no more than places, into the buffer."""
@@ -115,20 +114,25 @@ class Points:
     def count(self) -> None:
         """Do nothing: a pass is counted where it is made."""
 
-    def supply(self, rule: int, pairs: bool | None) -> bool:
-        """Take the step on w, to or from the chosen points, and compute the new scores; False if there is no step."""
-        state = self.state
+    def multiply(self) -> None:
+        """Set ``gram`` and ``products`` of the chosen points."""
+        state, ridge = self.state, self.features.ridge
         points = state.chosen[: state.counts[rules.CHOSEN]]
-        vectors = self.features.rows(self.order[points]) * self.signs[points, None]
-        state.gram[: len(points), : len(points)] = vectors @ vectors.T
-        state.products[: len(points), : len(self.parts)] = vectors @ self.parts.T
-        if not hot.step(state, rule, pairs, self.features.ridge):
-            return False
-        self.parts *= state.scale[:, None]
-        for point, coef, vector in zip(points, state.coefs, vectors, strict=False):
-            self.parts[rules.hull_of.py_func(state.begin, point)] += coef * vector
+        self._vectors = self.features.rows(self.order[points]) * self.signs[points, None]
+        self._hull = (points >= state.begin[1]).astype(np.intp)
+        count = np.arange(len(points))
+        state.gram[: len(points), : len(points)] = self._vectors @ self._vectors.T
+        state.gram[count, count] += ridge
+        state.products[: len(points), : len(self.parts)] = self._vectors @ self.parts.T
+        place = state.position[points]
+        state.products[count, self._hull] += ridge * np.where(place >= 0, state.weight[place], 0.0)
+
+    def supply(self) -> None:
+        """Change w as the weights were changed, by a step with the chosen points, and compute the scores."""
+        self.parts *= self.state.scale[:, None]
+        for hull, coef, vector in zip(self._hull, self.state.coefs, self._vectors, strict=False):
+            self.parts[hull] += coef * vector
         self._score()
-        return True
 
     def rescore(self, supports: Sequence[tuple[Index, Vector]], *, keep: bool) -> None:
         """Set w and the scores from each hull's support and its weights."""
