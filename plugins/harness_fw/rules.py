@@ -11,8 +11,9 @@
               2000: Gilbert's segment and MDM's move at once, over a triangle or, in two hulls, over both segments;
               with caps, the moves of both hulls at once, each by a separate amount
 
-A loop calls ``measure``, ``choose``, ``plan`` and ``move_support``; then it computes the new scores with ``near``. The argument ``pairs`` of the compiled functions is None for FW and
-GILBERT, else True: numba leaves out the branches of the other rules, so that a solver compiles no other rules.
+A loop calls ``measure``, ``choose``, ``plan`` and ``move_support``; then it computes the new scores with ``near``. The
+argument ``pairs`` of the compiled functions is None for FW and GILBERT, else True: numba leaves out the branches of the
+other rules, so that a solver compiles no other rules.
 For quick compilation arrays are written in loops: assignments to slices and sums of arrays bring numpy's checks along.
 
 Points are in the solver's order, the points of hull 0 first, then those of hull 1 (polytope-distance has
