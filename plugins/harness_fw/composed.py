@@ -111,14 +111,16 @@ class ComposedDescent(Descent):
             self.near_vertex.move(near)
             direction, change = near - u, self.near_vertex.row - state.scores
         slope, length = -float(state.scores @ direction), float(change @ direction)
-        room = self._room(direction) if leave or self.rule == rules.PAIRWISE else 1.0
+        moved, room = direction != 0.0, 1.0
+        if leave or self.rule == rules.PAIRWISE:  # as far as the caps allow
+            bound = np.where(direction > 0.0, self.upper, 0.0)
+            room = float(((bound - u)[moved] / direction[moved]).min(initial=np.inf))
         step = slope / length if length > 0.0 else np.inf
         full = step >= room
         step = min(step, room)
         if not 0.0 < step < np.inf:
             return False
         u += step * direction
-        moved = direction != 0.0
         u[moved & (u <= _ROUNDING * self.upper)] = 0.0
         at_cap = moved & (u >= self.upper * (1.0 - _ROUNDING))
         u[at_cap] = self.upper[at_cap]
@@ -129,13 +131,3 @@ class ComposedDescent(Descent):
             kind = (rules.DROP if full else rules.DECREASE) if leave else rules.ADD
         rules.note.py_func(state.counts, kind)
         return True
-
-    def _room(self, direction: Vector) -> float:
-        """Return how far u may go along ``direction`` within the caps."""
-        down, up = direction < 0.0, direction > 0.0
-        return float(
-            min(
-                (self.u[down] / -direction[down]).min(initial=np.inf),
-                ((self.upper[up] - self.u[up]) / direction[up]).min(initial=np.inf),
-            )
-        )

@@ -10,7 +10,7 @@ import numpy as np
 from harness import KernelOracle, Problem
 from harness.support.arrays import Index, Vector
 from harness_fw import hot, rules
-from harness_fw.hulls import ZERO, Hulls, near_zero
+from harness_fw.hulls import ZERO, Hulls, figures
 from harness_fw.sources import Points, Rows, signed_rows
 
 _REFRESH = 5000  # iterations between recomputations of the scores, more if that takes many rows
@@ -224,37 +224,15 @@ class Descent:
         return float(0.5 * (levels[0] - levels[1]))
 
     @property
-    def margin_lower(self) -> float:
-        """<w, z> / |w|, a lower bound of the optimal margin; 0 where w is."""
-        norm = float(self.state.figures[rules.NORM])
-        return (1.0 - self.epsilons[0]) * norm**0.5 if norm > 0.0 else 0.0
-
-    @property
-    def delta(self) -> float:
-        """A bound of delta, (19)."""
-        return self.shape.delta()
-
-    @property
-    def evidence(self) -> str:
-        """What is known at an end short of epsilon: |w| bounds the margin from above."""
-        norm, work = float(self.state.figures[rules.NORM]), f"{self.taken} iterations"
-        if norm <= self.shape.floor:
-            return near_zero(norm, self.shape.floor, work, len(self.hulls))
-        return f"|w| = {norm**0.5:.3g} after {work}, epsilon = {max(self.epsilons):.2g}"
-
-    @property
     def info(self) -> dict[str, Any]:
         """The paper's figures, by name."""
-        counts, norm = self.state.counts, float(self.state.figures[rules.NORM])
-        plus, minus = self.epsilons
+        counts = self.state.counts
         return {
-            "epsilon": max(plus, minus),
-            "epsilon_plus": plus,
-            "epsilon_minus": minus,
-            "norm": norm**0.5 if norm > 0.0 else 0.0,
+            **figures(*self.epsilons, float(self.state.figures[rules.NORM])),
             **{kind: int(counts[place]) for place, kind in enumerate(rules.KINDS) if kind},
             "kind": rules.KINDS[counts[rules.KIND]] if self.taken else "",
             "rows": self.source.computed,
+            "points": len(self.order),
         }
 
 

@@ -39,6 +39,7 @@ import numpy as np
 
 from harness import Iterate, KernelOracle, Problem
 from harness.support.arrays import Index, Vector
+from harness_fw.hulls import figures, iterate
 from harness_fw.pivots import Coordinates, Pivots
 
 _DIRECT = 1500  # features up to which the system is built and factored
@@ -168,17 +169,8 @@ class NewtonRun:
         info = {**rounds.info, "points": rounds.features.n}
         if self.pivots is not None:
             info.update(pivots=len(self.pivots.index), residual=self.pivots.residual, exact_checks=self.checks)
-        if status not in ("", "next", "spent", "done"):
-            reason = f"epsilon = {rounds.epsilon:.2g} after {self.taken} rounds, {self.epsilon:.2g} is the target"
-            info.update(status=status, stopped=f"{status}: {reason}")
-        return Iterate(
-            dual_coef=coef,
-            intercept=-rounds.threshold,
-            done=status == "done",
-            step=self.taken,
-            working_set=len(rounds.support),
-            info=info,
-        )
+        status = "" if status in ("next", "spent") else status
+        return iterate(coef, rounds.threshold, status, info, self.taken, len(rounds.support), None)
 
 
 class Rounds:
@@ -308,14 +300,7 @@ class Rounds:
     @property
     def info(self) -> dict[str, Any]:
         """The paper's figures and what a round cost."""
-        return {
-            "epsilon": self.epsilon,
-            "epsilon_plus": self.plus,
-            "epsilon_minus": self.minus,
-            "norm": self.norm**0.5,
-            "systems": self.systems,
-            "gradients": self.gradients,
-        }
+        return {**figures(self.plus, self.minus, self.norm), "systems": self.systems, "gradients": self.gradients}
 
 
 class ExactRounds(Rounds):

@@ -8,8 +8,6 @@ algorithm for optimal margin classifiers", COLT 1992) with the rule as the solve
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from harness import Problem
@@ -80,11 +78,3 @@ class PartDescent(Descent):
     def dual_coef(self) -> Vector:
         self.coef_of_all[self.part] = super().dual_coef
         return self.coef_of_all
-
-    @property
-    def delta(self) -> float:
-        return self.hulls_of_all.delta()
-
-    @property
-    def info(self) -> dict[str, Any]:
-        return {**super().info, "points": len(self.part)}

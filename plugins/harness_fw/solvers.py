@@ -19,6 +19,7 @@ from harness import DEFAULT_RELATIVE_GAP, Conformance, Iterate, Problem, Problem
 from harness.problems import L2SVC, HardMargin, PolytopeDistance, ReducedHull
 from harness.support.arrays import Vector
 from harness_fw.bounds import paper_bounds
+from harness_fw.hulls import Hulls, iterate
 
 _CHUNK_VALUES = 4_000_000  # scores updated between two yields, about: some milliseconds
 
@@ -101,19 +102,10 @@ class HullDescent(HullSolver):
         until = 0
         while True:
             status, taken, info = descent.advance(until), descent.taken, descent.info
-            if status == "done":
-                if isinstance(problem, self.bounded):
-                    info.update(paper_bounds(descent.delta, descent.margin_lower, self.epsilon))
-            elif status:
-                info.update(status=status, stopped=f"{status}: {descent.evidence}")
-            yield Iterate(
-                dual_coef=descent.dual_coef,
-                intercept=-descent.threshold,
-                done=status == "done",
-                step=taken,
-                working_set=descent.working_set,
-                info=info,
-            )
+            if status == "done" and isinstance(problem, self.bounded):
+                info.update(paper_bounds(Hulls(problem).delta(), info, self.epsilon))
+            working_set = descent.working_set
+            yield iterate(descent.dual_coef, descent.threshold, status, info, taken, working_set, descent.shape)
             if status:
                 return
             longest = max(64, min(4096, _CHUNK_VALUES // len(descent.order))) if self.stride is None else self.stride
