@@ -138,29 +138,30 @@ def measure(state: State, rule: int, epsilon: float, floor: float) -> int:
     Of equal scores the first point is the farthest. With caps epsilon_+ is a bound of both instead: as all weight moves by 1
     at most, no point of a reduced hull is more than <w, far - near> better or worse than that of the hull.
     """
-    scores, capped, split = state.scores, len(state.closed) > 0, state.parts.shape[1] > 0
-    norm = toward = apart = between = support = 0.0
+    scores, closed, parts, support, weight = state.scores, state.closed, state.parts, state.support, state.weight
+    capped, split, figures = len(closed) > 0, parts.shape[1] > 0, state.figures
+    norm = toward = apart = between = count = 0.0
     for g in range(len(state.size)):
-        first, highest, farthest, mean, squared = state.begin[g], -np.inf, -1, 0.0, 0.0
-        for k in range(first, first + state.size[g]):
-            i = state.support[k]
+        first, size, highest, farthest, mean, squared = state.begin[g], state.size[g], -np.inf, -1, 0.0, 0.0
+        for k in range(first, first + size):
+            i = support[k]
             score = scores[i]
-            mean += state.weight[k] * score
+            mean += weight[k] * score
             if split:
-                squared += state.weight[k] * state.parts[g, i]
+                squared += weight[k] * parts[g, i]
             if score > highest or (score == highest and i < farthest):
                 highest, farthest = score, i
         state.far[g], state.mean[g] = farthest, mean
         if split:
             state.squared[g] = squared
         near = scores[state.near[g]]
-        norm, toward, apart, support = norm + mean, toward + near, apart + highest, support + state.size[g]
-        if capped and state.closed[state.near[g]] == 0.0 and highest > near:
+        norm, toward, apart, count = norm + mean, toward + near, apart + highest, count + size
+        if capped and closed[state.near[g]] == 0.0 and highest > near:
             between += highest - near
-    state.figures[NORM] = norm
+    figures[NORM] = norm
     if capped:
         toward, apart = norm - between, norm
-    reason: int = judge(state.figures, state.counts, rule, toward, apart, support, epsilon, floor)
+    reason: int = judge(figures, state.counts, rule, toward, apart, count, epsilon, floor)
     return reason
 
 

@@ -18,8 +18,8 @@ import numpy as np
 from harness import DEFAULT_RELATIVE_GAP, Conformance, Iterate, Problem, ProblemSummary, Solver, parameter
 from harness.problems import L2SVC, HardMargin, PolytopeDistance, ReducedHull
 from harness.support.arrays import Vector
-from harness_fw.bounds import paper_bounds
-from harness_fw.hulls import Hulls, iterate
+from harness_fw.bounds import delta_bound, paper_bounds
+from harness_fw.hulls import iterate
 
 _CHUNK_VALUES = 4_000_000  # scores updated between two yields, about: some milliseconds
 
@@ -103,7 +103,9 @@ class HullDescent(HullSolver):
         while True:
             status, taken, info = descent.advance(until), descent.taken, descent.info
             if status == "done" and isinstance(problem, self.bounded):
-                info.update(paper_bounds(Hulls(problem).delta(), info, self.epsilon))
+                info.update(
+                    paper_bounds(delta_bound(problem.kernel.diagonal(), problem.targets > 0), info, self.epsilon)
+                )
             working_set = descent.working_set
             yield iterate(descent.dual_coef, descent.threshold, status, info, taken, working_set, descent.shape)
             if status:
