@@ -36,7 +36,7 @@ if "HARNESS_DATA" not in os.environ and (ROOT / "../shared/data/raw").is_dir():
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
-pytest.register_assert_rewrite("harness.testing.conformance", "harness.testing.suite")
+pytest.register_assert_rewrite("harness.testing.conformance", "harness.testing.suite", "tests.golden")
 settings.register_profile(
     "ci", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.differing_executors]
 )

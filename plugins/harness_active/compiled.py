@@ -35,19 +35,18 @@ def choose(points: Any, place: Any, size: int, uniforms: Any, steady: Any, rank:
 
     Returns
     -------
-    (chosen,) |f| of the chosen points, which are moved to points[size - 1], points[size - 2], ...
+    (chosen,) f of the chosen points, which are moved to points[size - 1], points[size - 2], ...
     """
     scores, intercept, low, high = steady
-    distances = np.empty(len(uniforms))
-    for q in range(distances.size):
+    values = np.full(len(uniforms), np.inf)
+    for q in range(values.size):
         last, nearest = size - 1 - q, -1
         for at in draw(size - q, uniforms[q]):
-            point = points[at]
-            distance = abs(scores[point] + intercept)
-            if nearest < 0 or distance < distances[q] or (distance == distances[q] and rank[point] < rank[nearest]):
-                nearest, distances[q] = point, distance
+            point, f = points[at], scores[points[at]] + intercept
+            if abs(f) < abs(values[q]) or (abs(f) == abs(values[q]) and rank[point] < rank[nearest]):
+                nearest, values[q] = point, f
         index, moved = place[nearest], points[last]
         points[index], points[last], place[moved], place[nearest] = moved, nearest, index, last
-        if low < scores[nearest] + intercept < high:
-            return distances[: q + 1]
-    return distances
+        if low < values[q] < high:
+            return values[: q + 1]
+    return values

@@ -144,13 +144,16 @@ class PoolSVC(Problem):
         indices : (m,) distinct points whose labels were not queried, at most `queries_left`
         expected : (m,) the expected labels
         """
-        joint_query, count = getattr(self._answer, "query_while", None), 1
-        if joint_query is not None and len(indices) > 1:
+        answer: Any = self._answer
+        if (joint_query := getattr(answer, "query_while", None)) is not None:
             labels = joint_query(indices, expected)
             self._ledger.enter(indices[: len(labels)], labels)
             return len(labels)
-        while self.query(indices[count - 1 : count]) == expected[count - 1] and count < len(indices):
-            count += 1
+        for count, label in enumerate(expected, start=1):
+            point = indices[count - 1 : count]
+            self._ledger.enter(point, answer(point))
+            if self.targets[point[0]] != label:
+                break
         return count
 
     def labelled(self) -> CSVC:

@@ -21,7 +21,7 @@ from harness.support.arrays import Index, Vector
 from harness_active.pool_svc import PoolSVC
 
 Scores = Callable[[Any], Vector]
-_AHEAD = 50  # labels so far per label that may be queried between two yields, which are closer than points of a curve
+_AHEAD = 50  # labels so far for each label between two yields, which are closer together than points of a curve
 # default of stop_window over the number of points; with small pools a point is a candidate once or twice in it
 _WINDOW = 1 / 40
 
@@ -67,12 +67,12 @@ class Pool:
         return equals[[self._rank[equals].argmin()]]
 
     def foresee(self, queries: int, candidates: int, steady: Any, rng: np.random.Generator) -> tuple[Index, Vector]:
-        """Return the points of up to ``queries`` next queries and their |f|, see :func:`compiled.choose`, without taking them."""
+        """Return the points of up to ``queries`` next queries and their f, see :func:`compiled.choose`, without taking them."""
         from harness_active.compiled import choose
 
         points, place = (self._points, self._place) if queries == 1 else (self._points.copy(), self._place.copy())
-        distances = choose(points, place, self._size, rng.random((queries, candidates)), steady, self._rank)
-        return points[self._size - len(distances) : self._size][::-1].copy(), distances
+        f = choose(points, place, self._size, rng.random((queries, candidates)), steady, self._rank)
+        return points[self._size - len(f) : self._size][::-1].copy(), f
 
     def take(self, points: Index) -> None:
         """Remove ``points`` from the pool; the last of the others moves to the index of each."""
@@ -184,7 +184,7 @@ class Strategy(OverOracle):
     solves: ClassVar[tuple[type[Problem], ...]] = (PoolSVC,)
     exact: ClassVar[bool] = False  # the model ignores points without a queried label
     conformance: ClassVar[Conformance] = Conformance({"first": 2})
-    looks_ahead: ClassVar[bool] = False  # whether labels that do not affect the next choice are queried together
+    looks_ahead: ClassVar[bool] = False  # whether several queries may lie between two yields
 
     first: int = parameter(20, "number of random labels before the first choice, the same for every strategy", ge=1)
     batch: int = parameter(1, "number of labels per query", ge=1)
@@ -214,7 +214,7 @@ class Strategy(OverOracle):
         return (self, self.replace(first=2))
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        """Yield an iterate after the first labels, after each query or several joint queries, and at the end."""
+        """Yield an iterate after the first labels, after each query or several, a fiftieth of the labels at most, and at the end."""
         yield from Queries(self, cast("PoolSVC", problem), rng).iterates()
 
     # -- decisions of a strategy -------------------------------------------------------------------------
@@ -340,6 +340,8 @@ class Queries:
         self.pool = Pool(order[np.isnan(problem.targets[order])], problem.n)
         self.learner = strategy.learner(problem, rng)
         self.scores = strategy.scorer(self.learner)
+        self.sample_size = strategy.sample_size
+        self.joins = strategy.looks_ahead and strategy.batch == 1  # whether a yield may follow several queries
         self.rules = Rules(strategy.stop_window or max(1, round(_WINDOW * problem.n)), strategy.stop_tolerance)
         self.count = 0
         self.distance: float | None = None
@@ -352,30 +354,43 @@ class Queries:
             np.concatenate([problem.queried, self.query(self.pool.next(min(strategy.first, problem.queries_left)))])
         )
         yield self.iterate()
-        looks_ahead = strategy.looks_ahead and strategy.batch == 1 and strategy.stop is None
         while not (stopped_by := self.stopped()):
-            ahead = min(1 + len(problem.queried) // _AHEAD if looks_ahead else strategy.batch, problem.queries_left)
-            not_sampled = len(self.pool) - (strategy.sample_size or len(self.pool))
-            steady = self.learner.steady() if looks_ahead and not_sampled > 0 and self.scores else None
-            if steady is not None:
-                self.query_ahead(min(ahead, not_sampled) if math.isfinite(steady[-1]) else 1, steady)
-            else:
-                chosen = self.choose(ahead if self.scores is None else min(ahead, strategy.batch))
-                if strategy.stop == "margin" and self.rules.margin_at is not None:
-                    stopped_by = "margin"
-                    break
-                self.count += -(-len(chosen) // strategy.batch)
-                self.learn(self.query(chosen))
-            yield self.iterate()
-        if self.strategy.finishing:
+            labels = len(problem.queried)
+            left = min(1 + labels // _AHEAD if self.joins else strategy.batch, problem.queries_left)
+            while left and len(self.pool) and not self.rule_applies():
+                left -= self.query_next(left)
+            if len(problem.queried) > labels:
+                yield self.iterate()
+        if strategy.finishing:
             self.learner.finish()
         yield self.iterate(done=True, stopped_by=stopped_by)
 
+    def rule_applies(self) -> bool:
+        """Return whether the strategy's stopping rule ends the run."""
+        stop, rules = self.strategy.stop, self.rules
+        return stop is not None and (rules.margin_at if stop == "margin" else rules.support_at) is not None
+
     def stopped(self) -> str:
         """Return why the run ends before another query, or ''."""
-        if self.strategy.stop == "support" and self.rules.support_at is not None:
-            return "support"
+        if self.rule_applies():
+            return self.strategy.stop or ""
         return ("" if self.problem.queries_left else "budget") if len(self.pool) else "pool"
+
+    def query_next(self, count: int) -> int:
+        """Query and learn the next labels, at most ``count``; return their number, 0 if the run ends by the margin rule."""
+        strategy = self.strategy
+        # a stopping rule is checked after each query
+        count = count if strategy.stop is None else min(count, strategy.batch)
+        not_sampled = len(self.pool) - (self.sample_size or len(self.pool))
+        steady = self.learner.steady() if self.joins and not_sampled > 0 and self.scores else None
+        if steady is not None:
+            return self.query_ahead(min(count, not_sampled) if math.isfinite(steady[-1]) else 1, steady)
+        chosen = self.choose(count if self.scores is None else min(count, strategy.batch))
+        if self.rule_applies():
+            return 0
+        self.count += -(-len(chosen) // strategy.batch)
+        self.learn(self.query(chosen))
+        return len(chosen)
 
     def choose(self, count: int) -> Index:
         """Return the points to query next and check the margin rule."""
@@ -387,22 +402,25 @@ class Queries:
         self.rules.selected(len(self.problem.queried), self.distance, self.learner.margin)
         return self.pool.nearest(candidates, distances, count)
 
-    def query_ahead(self, queries: int, steady: Any) -> None:
-        """Query and learn the next labels up to the first that is unexpected or may change the model."""
-        labels, (scores, intercept, *_) = len(self.problem.queried), steady
-        points, distances = self.pool.foresee(queries, self.strategy.sample_size or 1, steady, self.rng)
-        points = points[: self.problem.query_while(points, np.sign(scores[points] + intercept))]
-        self.pool.take(points)
-        # unused random numbers are returned, as the numbers of a query do not depend on how many are joined
-        cast("Any", self.rng.bit_generator).advance((len(points) - queries) * (self.strategy.sample_size or 1))
-        margin, support = self.learner.margin, self.learner.support
-        for number, distance in enumerate(distances[: len(points)].tolist(), start=labels):
-            if number > labels:
-                self.rules.learned(number, support)
-            self.rules.selected(number, distance, margin)
-        self.distance = distance
-        self.count += len(points)
-        self.learn(points)
+    def query_ahead(self, queries: int, steady: Any) -> int:
+        """Query and learn the next labels up to the first that is unexpected or may change the model; return their number."""
+        labels, size = len(self.problem.queried), self.sample_size or 1
+        points, f = self.pool.foresee(queries, size, steady, self.rng)
+        self.distance, margin, support = abs(float(f[0])), self.learner.margin, self.learner.support
+        self.rules.selected(labels, self.distance, margin)
+        if self.rule_applies():
+            return 0
+        count = self.problem.query_while(points, np.sign(f))
+        self.pool.take(points[:count])
+        if queries > count:  # unused random numbers, as those of a query do not depend on how many are joined
+            cast("Any", self.rng.bit_generator).advance((count - queries) * size)
+        for number, value in enumerate(f[1:count].tolist(), start=labels + 1):
+            self.distance = abs(value)
+            self.rules.learned(number, support)
+            self.rules.selected(number, self.distance, margin)
+        self.count += count
+        self.learn(points[:count])
+        return count
 
     def query(self, points: Index) -> Index:
         """Query the labels of ``points``, remove these from the pool and return them."""

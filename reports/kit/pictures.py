@@ -27,12 +27,13 @@ COLOURS = (*pictures.COLOURS, "#999933", "#882255")
 def lines(
     points: pd.DataFrame, x: str, y: str, *, panel: str = "set", line: str = "solver", colours: Mapping[str, str] | None = None,
     labels: Mapping[str, str] | None = None, style: str = "-", columns: int = 4, over: Sequence[str] | None = REPETITION,
-    **axes_options: Any,
+    bounds: pd.DataFrame | None = None, **axes_options: Any,
 ) -> Any:  # fmt: skip
     """Return a figure of ``y`` over ``x``: a panel for each value of ``panel``, the mean of each ``line`` with its range.
 
     None where no panel has a line of two points. A line is of one formulation and kernel, a point is a group of
-    `reports.kit.rows.grouped`; ``over=None``: the points are no runs, and are drawn as they are.
+    `reports.kit.rows.grouped`; ``over=None``: the points are no runs, and are drawn as they are. ``bounds``: points of stopped
+    runs, below the values they would have, drawn as triangles after the line.
     """  # fmt: skip
     points = points.dropna(subset=[x, y])
     if over is not None:
@@ -55,6 +56,12 @@ def lines(
             (handles[str(solver)],) = axes.plot(middle.index, middle, style, color=known[str(solver)], linewidth=1.3)
             if (most > least).any():
                 axes.fill_between(middle.index, least, most, color=known[str(solver)], alpha=0.15, linewidth=0)
+            of_line = (bounds[panel] == name) & (bounds[line] == solver) if bounds is not None else []
+            if np.any(of_line):
+                how = {"color": known[str(solver)], "markerfacecolor": "white", "markersize": 6, "linewidth": 1.0}
+                before = middle.tail(1) if "-" in style else middle.head(0)
+                after = pd.concat([before, bounds[of_line].set_index(x)[y]]).sort_index()
+                axes.plot(after.index, after, ":^" if len(before) else "^", markevery=slice(len(before), None), **how)
         axes.set(title=name, **axes_options)
         if axes.get_xscale() == "linear":
             axes.locator_params(axis="x", integer=True, nbins=6)

@@ -38,7 +38,7 @@ METHODS = {
 TREES = ("rgd-tree", "rgd-tree, a share a class", "rgd-boosted")
 BASELINE = (SOFT, "ramp-cccp", "outlier-path")
 RBF_PRICES = (0.1, 1.0, 10.0)
-CHOSEN = ("solver", "C")  # differ from draw to draw, as validation chooses
+CHOSEN = ("solver", "C", "gamma")  # differ from draw to draw, as validation chooses; gamma is the scale of the drawn points
 SETS = {
     "BreastCancer": "of=wdbc", "AustralianCredit": "of=australian", "GermanNumber": "of=german.numer",
     "SVMGuide1": "of=svmguide1,rows=train", "Spambase": "of=spambase", "Musk": "of=musk2",

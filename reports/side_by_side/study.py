@@ -53,6 +53,7 @@ _AS_THEY_ARE = ("usps-0", "mnist-8", "digits-8", "checkerboard")
 QUICK = ("waveform-breiman",)
 QUICK_SOLVERS = (EXACT, "libsvm", "lasvm", RANDSVM, "liblinear")
 DIVISIONS = 10
+GROWTH_LIMIT = 100.0  # [s]
 
 
 def division(name: str, seed: int, n: int) -> str:
@@ -97,7 +98,7 @@ def growth(quick: bool) -> list[Block]:
     blocks: list[Block] = []
     for name in list(drawn)[: 1 if quick else 2]:
         datasets = [drawn[name].format(n=n) for n in sizes]
-        base = {"figure": "growth", "set": name, "datasets": datasets, "time_limit": 100.0}
+        base = {"figure": "growth", "set": name, "datasets": datasets, "time_limit": GROWTH_LIMIT}
         blocks.append({**base, "plugins": machines, "formulation": "c-svc"})
         if not quick:
             blocks.append({**base, "plugins": ["fw-fully-corrective"], "formulation": "l2-svc"})
@@ -291,11 +292,14 @@ def ranked(results: Results) -> Any:
 
 
 def scaled(results: Results) -> Any:
-    """Draw time and memory over n."""
+    """Draw time and memory over n, and the limit of time where it stopped a run."""
     runs = results.runs("growth")
     drawn = [runs.assign(panel=runs["set"] + ": " + title, y=runs[quantity])
              for quantity, title in (("cpu", "CPU s"), ("peak_memory", "peak memory, MB"))]  # fmt: skip
-    how = {"style": ".-", "xscale": "log", "yscale": "log", "xlabel": "points"}
+    stopped = results.runs("growth", status=[Status.BUDGET, Status.TIMEOUT])
+    n = stopped["dataset"].str.extract(r"\[n=(\d+)")[0].astype(int)
+    bounds = stopped.assign(panel=stopped["set"] + ": CPU s", n_train=n, y=GROWTH_LIMIT)
+    how = {"style": ".-", "xscale": "log", "yscale": "log", "xlabel": "points", "bounds": bounds}
     return lines(pd.concat(drawn).sort_values("panel", kind="stable"), "n_train", "y", panel="panel", columns=2, **how)
 
 

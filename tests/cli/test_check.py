@@ -204,6 +204,7 @@ def test_a_slow_problem_does_not_silence_the_others(check, tmp_path, monkeypatch
     assert done.stderr.endswith("1 passed, 1 failed, 2 problems left out\n")
 
 
+@pytest.mark.slow
 def test_an_optimised_interpreter_finds_the_same_faults(tmp_path):
     (tmp_path / "wrong.py").write_text(WRONG)
     command = [sys.executable, "-O", "-m", "harness", "check", "./wrong.py", "--only", "claimed_gap,target_gap"]

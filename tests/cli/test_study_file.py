@@ -128,7 +128,7 @@ PIECES = st.sampled_from(["C = ", "[path]\n", "plugins = ", "'smo'", "[1, 'x']",
 
 
 @given(st.lists(PIECES, max_size=8).map("".join) | st.binary(max_size=30))
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_any_file_is_a_study_or_sentences(tmp_path_factory, registry, text):
     path = tmp_path_factory.getbasetemp() / "study.toml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode(errors="replace"))

@@ -16,7 +16,7 @@ SECONDS = 200.0  # the first call's compilation included, on a loaded machine
 
 
 @pytest.mark.parametrize("name", ["smo", "fw", "qp"])
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_a_drawn_problem_is_solved_to_the_gap(name: str, data: st.DataObject) -> None:
     solver = get_solver(name).with_target_gap(GAP)

@@ -243,7 +243,7 @@ def worse(table: str) -> set[tuple[str, str]]:
 
 
 def test_planted_faults_are_named_on_their_cells_and_no_others(history: History) -> None:
-    """fw does its work twice, smo holds two rows: named are fw's times and smo's evaluations, and perhaps smo's times."""
+    """fw does its work five times, smo holds two rows: named are fw's times and smo's evaluations, and perhaps smo's times."""
     before = sorted((history.repository / ".asv/results" / MACHINE).iterdir())
     code, table = dashboard(history, "check", history.commits["clean"], history.commits["planted"])
     cells = {f"{solver} on {dataset}" for solver in ("fw", "smo") for dataset in ("twonorm", "banana")}

@@ -40,7 +40,7 @@ def frames(draw):
     return frame[:n], frame[n:][order], [name for name in columns if name.endswith("text")]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     frames(), st.sampled_from(["none", "standard", "minmax"]), st.sampled_from(["mean", "median"]),
     st.sampled_from(["csv", "parquet", "frame", "pair"]), st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),

@@ -159,7 +159,7 @@ def oracles(draw):
 
 
 @given(oracles(), st.integers(0, 999))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_every_request_is_of_the_matrix_written_out(made, seed):
     oracle, plain, function, x = made
     n, rng, exact = oracle.n, np.random.default_rng(seed), plain + oracle.ridge * np.eye(oracle.n)

@@ -129,14 +129,14 @@ def test_the_points_of_the_next_queries_are_those_of_the_twin(seed, queries, can
     order = rng.permutation(60)[:30]
     f = np.round(rng.normal(size=60), 1)  # with ties
     held, steady = Pool(order, 60), (f - 0.5, 0.5, -edge, edge)
-    points, distances = held.foresee(queries, candidates, steady, np.random.default_rng(seed))
+    points, values = held.foresee(queries, candidates, steady, np.random.default_rng(seed))
     uniforms = np.random.default_rng(seed).random((queries, candidates))
     rank = np.full(60, -1)
     rank[order] = np.arange(30)
     expected, samples = naive_choice(order[::-1], uniforms, f - 0.5 + 0.5, -edge, edge, rank)
     assert points.tolist() == expected
     assert {len(sample) for sample in samples} == {candidates}
-    np.testing.assert_allclose(distances, np.abs(f[expected]))
+    np.testing.assert_allclose(values, f[expected])
     held.take(points[:2])
     assert sorted(held.sample(None, rng)) == sorted(set(order) - set(points[:2]))
     assert len(held) == 30 - len(points[:2])
@@ -166,7 +166,7 @@ def test_labels_queried_together_are_those_that_are_queried_one_by_one(monkeypat
     one_by_one = dict(followed(solver, alone)[:-1])
     assert ahead.queried.tolist() == alone.queried.tolist()
     assert len(one_by_one) == 681
-    assert len(together) < 400 or noise
+    assert len(together) < 200
     for labels, iterate in together[:-1]:
         np.testing.assert_allclose(iterate.dual_coef, one_by_one[labels].dual_coef, atol=1e-3)
     steps = np.diff([labels for labels, _ in together])

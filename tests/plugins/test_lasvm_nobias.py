@@ -102,7 +102,7 @@ def follow(cls, case, epochs=2, s=-1.0, **parameters):
     return problem, twin, steps, iterate
 
 
-@pytest.mark.parametrize("group", [1, 6])
+@pytest.mark.parametrize("group", [pytest.param(1, marks=pytest.mark.slow), 6])
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("cls", ALL)
 def test_every_step_is_the_twins(cls, case, group):

@@ -165,7 +165,7 @@ def chunk_of(kind, rng, base, chunk):
 KINDS = "repeats", "flipped labels", "opposite labels", "separable", "one class for long", "drifting"
 
 
-@pytest.mark.parametrize(("C", "tau"), [(1e-3, 1e-3), (10.0, 0.3), (1e3, 1e-2)])
+@pytest.mark.parametrize(("C", "tau"), [pytest.param(1e-3, 1e-3, marks=pytest.mark.slow), (10.0, 0.3), (1e3, 1e-2)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_members_are_the_support_vectors_and_no_more_than_a_few_chunks(monkeypatch, kind, C, tau):
     monkeypatch.setattr(stream_module, "IDLE", 20)

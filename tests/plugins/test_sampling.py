@@ -38,7 +38,9 @@ OPTIMA = {
 }
 
 
-@pytest.mark.parametrize(("r", "seed"), [(None, 0), (25, 1), pytest.param(5, 3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("r", "seed"), [(None, 0), *(pytest.param(r, seed, marks=pytest.mark.slow) for r, seed in ((25, 1), (5, 3)))]
+)
 @pytest.mark.parametrize("name", OPTIMA)
 def test_the_optimum_is_reached_for_any_sample_size_and_seed(name, r, seed):
     make, solver = OPTIMA[name]

@@ -24,7 +24,7 @@ def solved(problem, solver=SMOBlock()):  # noqa: B008 - it is immutable
     return found[-1], min(each.info["active"] for each in found)
 
 
-@pytest.mark.parametrize("seed", range(27))
+@pytest.mark.parametrize("seed", [*range(9), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(9, 27))])
 def test_objective_is_the_reference_solvers(seed):
     state, solver = drawn(seed)
     problem = state()

@@ -49,13 +49,13 @@ def looks(noise, ratio, seed):
     ]
 
 
-@pytest.mark.parametrize("noise", [0.005, 0.02, 0.1])
+@pytest.mark.parametrize("noise", [0.02, *(pytest.param(each, marks=pytest.mark.slow) for each in (0.005, 0.1))])
 def test_equal_solvers_are_rarely_called_different_however_often_one_looks(noise):
     wrong = [any(not low <= 1.0 <= high for low, high in pair) for pair in looks(noise, 1.0, 1)]
     assert sum(wrong) <= 0.05 * len(wrong)
 
 
-@pytest.mark.parametrize("noise", [0.005, 0.02, 0.05])
+@pytest.mark.parametrize("noise", [0.02, *(pytest.param(each, marks=pytest.mark.slow) for each in (0.005, 0.05))])
 def test_a_solver_that_is_1_3_times_as_fast_is_found(noise):
     found = [any(low > 1.0 for low, _ in pair) for pair in looks(noise, 1.3, 2)]
     assert sum(found) >= 0.9 * len(found)

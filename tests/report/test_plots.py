@@ -71,8 +71,12 @@ def _inside(box, whole):
 
 
 SIZES = [
-    *((solvers, sets, kind) for solvers, sets in ((1, 1), (2, 3)) for kind in KINDS),
-    *(pytest.param(14, 3, kind, marks=pytest.mark.slow) for kind in KINDS),
+    *((2, 3, kind) for kind in KINDS),
+    *(
+        pytest.param(solvers, sets, kind, marks=pytest.mark.slow)
+        for solvers, sets in ((1, 1), (14, 3))
+        for kind in KINDS
+    ),
     *(pytest.param(2, 21, kind, marks=pytest.mark.slow) for kind in ("profile", "bars")),
 ]
 

@@ -90,6 +90,7 @@ def changed_model(data, factor=1.001):
 # -- what agrees ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_bundle_of_200_runs_is_verified_without_the_store_and_the_cache(study, tmp_path):
     surroundings = {
         **os.environ,
@@ -339,7 +340,7 @@ def checked(path):
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_changed_and_missing_bytes_end_in_a_sentence(study, tmp_path, data):
     content = members(study)
     row = content["records.jsonl"].splitlines()[0] + b"\n"
@@ -362,7 +363,7 @@ CHANGED = st.sampled_from(list(FIELDS)).flatmap(lambda name: st.tuples(st.just(n
 
 
 @given(st.lists(CHANGED, max_size=4), st.sampled_from(["bundle.json", "records.jsonl"]))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_fields_of_any_kind_end_in_a_sentence(study, tmp_path, changes, where):
     content = members(study)
     content["records.jsonl"] = content["records.jsonl"].splitlines()[0]
@@ -371,7 +372,7 @@ def test_fields_of_any_kind_end_in_a_sentence(study, tmp_path, changes, where):
 
 
 @given(st.binary(max_size=300) | NESTED.map(encode))
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_model_of_any_content_ends_in_a_sentence(one, content):
     row = one(lambda row: row.update(model_sha256=sha256_of(content)), model=content or b"x")
     assert row.outcome is not Outcome.AGREES

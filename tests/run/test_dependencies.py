@@ -66,6 +66,7 @@ def test_code_that_nobody_declared_is_named_however_it_is_used(there):
         assert seen == {SH if name == "SH" else str(there / name) for name in names}, uses
 
 
+@pytest.mark.slow
 def test_what_is_declared_is_in_the_record_and_a_change_of_it_is_measured_anew(there):
     first = run(there, uses="program", declares="version")
     facts = first["depends_on"]["fit-svm --version"]

@@ -82,6 +82,7 @@ def test_a_template_that_was_killed_is_replaced_and_what_it_forked_goes_on(envir
         assert process.process.poll() is not None
 
 
+@pytest.mark.slow
 def test_a_template_ends_when_others_are_newer_and_nothing_forked_from_it_is_known_any_more(environment):
     certifier = Process("harness.run.certifier", FromProcess, environment, threading.Event())
     first = certifier.process.template.process

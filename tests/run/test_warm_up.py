@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pytest
 from harness_active.pool_svc import PoolSVC
 
 from harness import RBF, Iterate, KernelOracle, Solver
@@ -23,6 +24,7 @@ def test_the_first_run_reports_what_a_child_took_before_it_and_each_run_what_its
     assert progress.reported_seconds(0.01) == 0.25
 
 
+@pytest.mark.slow
 def test_a_worker_imports_what_a_black_box_needs_once_a_child_did_also_in_an_earlier_comparison(tmp_path):
     log, library = tmp_path / "log", tmp_path / "slow_library.py"
     library.write_text(
