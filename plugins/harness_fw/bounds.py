@@ -7,6 +7,7 @@ classification with a core set result" (2009).
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -47,14 +48,15 @@ def decrease_bound(psi: float, epsilon: float, delta: float, psi_star: float) ->
     return psi * delta / (epsilon * epsilon * psi_star + delta)
 
 
-def paper_bounds(delta: float, margin_lower: float, epsilon: float) -> dict[str, float]:
+def paper_bounds(delta: float, info: dict[str, Any], epsilon: float) -> dict[str, float]:
     """Return the paper's bounds for a run to ``epsilon`` by name, to compare with what was measured.
 
-    margin_lower : of the optimal margin; delta / Psi* and both bounds are then no less than the exact ones
+    info : of the last iterate: (1 - epsilon_plus) |w| is a lower bound of the optimal margin, so that delta / Psi* and both
+        bounds are no less than the exact ones
 
     ``delta_over_psi`` is the delta / Psi* that they depend on; infinite, all three, where no margin is known.
     """
-    psi_star = 0.5 * max(0.0, margin_lower) ** 2
+    psi_star = 0.5 * max(0.0, (1.0 - info["epsilon_plus"]) * info["norm"]) ** 2
     return {
         "delta_over_psi": delta / psi_star if psi_star > 0.0 else math.inf,
         "iteration_bound": iteration_bound(delta, psi_star, epsilon),

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from harness.support.arrays import Vector
+from harness.support.arrays import Index, Vector
 from harness_fw import rules
-from harness_fw.descent import YIELD_VALUES, Descent
+from harness_fw.descent import Descent
 from harness_fw.hulls import extreme, face_extreme
 
 _ROUNDING = 1e-14  # nearer to 0 or to its cap than this part of it, a weight that a step changed belongs there
@@ -40,35 +40,33 @@ class _Vertex:
 
 
 class ComposedDescent(Descent):
-    """A run of FW, GILBERT or PAIRWISE on two reduced hulls with stored scores."""
-
-    def _forget_vertices(self) -> None:
-        n = len(self.order)
-        self.near_vertex, self.far_vertex = _Vertex(self.source, n), _Vertex(self.source, n)
+    """A run of FW, GILBERT or PAIRWISE on two reduced hulls with stored scores, and the weights of all points: ``u``."""
 
     def _begin(self, start: Vector | None) -> None:
         """Note the cap of each point's weight, and begin as the solvers without composed vertices do."""
-        self.upper: Vector = np.repeat(self.caps, [end - begin for begin, end in self.hulls])
+        self.u: Vector = np.zeros(len(self.order))
+        self.upper: Vector = np.repeat(self.caps, np.diff(self.state.begin))
         super()._begin(start)
-        self._forget_vertices()
+
+    def _put(self, g: int, points: Index, weights: Vector) -> None:
+        self.u[slice(*self.hulls[g])] = 0.0
+        self.u[points] = weights
+
+    def _support(self, g: int) -> tuple[Index, Vector]:
+        points = self.hulls[g][0] + np.flatnonzero(self.u[slice(*self.hulls[g])])
+        return points, self.u[points]
 
     def _from_scratch(self, *, keep: bool) -> None:
         super()._from_scratch(keep=keep)
-        self.u = np.zeros(len(self.order))
-        for g in range(len(self.hulls)):
-            points, weights = self._support(g)
-            self.u[points] = weights
-        if not keep:  # a refresh: the vertices' rows have drifted as well
-            self._forget_vertices()
+        self.near_vertex, self.far_vertex = (_Vertex(self.source, len(self.u)) for _ in range(2))
 
-    def _run(self, until: int) -> int:
-        """Do what the compiled loop does, a few milliseconds of it at most; return why it stopped."""
-        fetched_at_most = self.source.computed + max(2, YIELD_VALUES // len(self.order))
+    def _run(self, until: int, limit: float = np.inf) -> int:
+        """Do what the compiled loop does; return why it stopped."""
         while True:
             near, far = self._vertices()
-            verdict = self._measure(near, far)
-            if verdict != rules.STEPS or self.taken >= until or self.source.computed >= fetched_at_most:
-                return verdict
+            reason = self._measure(near, far)
+            if reason != rules.STEPS or self.taken >= until or self.source.computed >= limit:
+                return reason
             if not self._step(near, far):
                 return rules.STALLED
 
@@ -93,10 +91,10 @@ class ComposedDescent(Descent):
 
     def _measure(self, near: Vector, far: Vector) -> int:
         """As ``rules.measure``, of composed vertices."""
-        state, scores = self.state, self.state.scores
-        ends, support = (float(near @ scores), float(far @ scores)), int(state.size.sum())
-        limits = self.epsilon, self.shape.floor
-        return int(rules.judge(state.figures, state.counts, self.rule, *ends, support, *limits))
+        figures, scores = self.state.figures, self.state.scores
+        figures[rules.NORM] = self.u @ scores
+        ends, limits = (float(near @ scores), float(far @ scores)), (self.epsilon, self.shape.floor)
+        return int(rules.judge.py_func(figures, self.state.counts, self.rule, *ends, self.working_set, *limits))
 
     def _step(self, near: Vector, far: Vector) -> bool:
         """Move u and the scores along the rule's direction by exact line search; False if there is no step."""
@@ -113,14 +111,16 @@ class ComposedDescent(Descent):
             self.near_vertex.move(near)
             direction, change = near - u, self.near_vertex.row - state.scores
         slope, length = -float(state.scores @ direction), float(change @ direction)
-        room = self._room(direction) if leave or self.rule == rules.PAIRWISE else 1.0
+        moved, room = direction != 0.0, 1.0
+        if leave or self.rule == rules.PAIRWISE:  # as far as the caps allow
+            bound = np.where(direction > 0.0, self.upper, 0.0)
+            room = float(((bound - u)[moved] / direction[moved]).min(initial=np.inf))
         step = slope / length if length > 0.0 else np.inf
         full = step >= room
         step = min(step, room)
         if not 0.0 < step < np.inf:
             return False
         u += step * direction
-        moved = direction != 0.0
         u[moved & (u <= _ROUNDING * self.upper)] = 0.0
         at_cap = moved & (u >= self.upper * (1.0 - _ROUNDING))
         u[at_cap] = self.upper[at_cap]
@@ -129,25 +129,5 @@ class ComposedDescent(Descent):
             kind = rules.SWAP if full else rules.PAIR
         else:
             kind = (rules.DROP if full else rules.DECREASE) if leave else rules.ADD
-        rules.note(state.counts, kind)
-        self._pack()
+        rules.note.py_func(state.counts, kind)
         return True
-
-    def _room(self, direction: Vector) -> float:
-        """Return how far u may go along ``direction`` within the caps."""
-        down, up = direction < 0.0, direction > 0.0
-        return float(
-            min(
-                (self.u[down] / -direction[down]).min(initial=np.inf),
-                ((self.upper[up] - self.u[up]) / direction[up]).min(initial=np.inf),
-            )
-        )
-
-    def _pack(self) -> None:
-        """Write u to the state's packed support, and see what is near and far after the step."""
-        self.state.position[:] = -1
-        self.state.closed[:] = 0.0
-        for g, (begin, end) in enumerate(self.hulls):
-            points = begin + np.flatnonzero(self.u[begin:end])
-            self._put(g, points, self.u[points])
-        rules.look(self.state)

@@ -22,7 +22,7 @@ import numpy as np
 from harness import Iterate, Problem, RowCache
 from harness.support.arrays import Index, Matrix, Vector
 from harness.support.jit import compiled, fast, inner, larger, seek, smaller
-from harness_fw.hulls import ZERO, Hulls, near_zero
+from harness_fw.hulls import Hulls, iterate
 
 # why the descent came back
 STEPS, SOLVED, TOUCHING, STALLED = range(4)
@@ -58,22 +58,8 @@ class CoreSetRounds:
         signed *= sign[new][:, None]
         self.core.add(points, signed, weights)
 
-    def _iterate(self, status: str, info: dict[str, Any], solved: int, evidence: str) -> Iterate:
-        """Return the model; ``evidence`` is what is known at an end short of the accuracy."""
-        if status == ZERO:
-            evidence = near_zero(
-                self.core.squared_norm, self.hulls.floor, f"{self.taken} rounds", len(self.hulls.sides)
-            )
-        if status not in ("", "done"):
-            info.update(status=status, stopped=f"{status}: {evidence}")
-        return Iterate(
-            dual_coef=self.coef,
-            intercept=-self.core.threshold,
-            done=status == "done",
-            step=self.taken,
-            working_set=solved,
-            info=info,
-        )
+    def _iterate(self, status: str, info: dict[str, Any], solved: int) -> Iterate:
+        return iterate(self.coef, self.core.threshold, status, info, self.taken, solved, self.hulls)
 
 
 def taken(rows: RowCache, points: Index, members: Index) -> Matrix:

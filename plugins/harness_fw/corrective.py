@@ -27,7 +27,7 @@ from harness import Iterate, Problem, RowCache
 from harness.support.arrays import Vector
 from harness_fw.bounds import paper_bounds
 from harness_fw.core_set import INNER, LEAST, CoreSetRounds
-from harness_fw.hulls import ZERO
+from harness_fw.hulls import ZERO, figures
 
 _PATIENCE = 3  # rounds in a row that do not make |w|^2 smaller: rounding is at work
 _SHARE = 3  # a round adds one point for each so many of the core set
@@ -60,10 +60,8 @@ class CorrectiveRounds(CoreSetRounds):
             solved = self.core.size  # with those whose weight is zero now
             self.dropped += len(self.core.drop())
             if status == "done" and min(self.hulls.caps) >= 1.0:
-                margin = (1.0 - info["epsilon_plus"]) * info["norm"]
-                info.update(paper_bounds(self.hulls.delta(), margin, self.epsilon))
-            evidence = f"|w| = {info['norm']:.3g} after {self.taken} rounds, epsilon = {info['epsilon']:.2g}"
-            yield self._iterate(status, info, solved, evidence)
+                info.update(paper_bounds(self.hulls.delta(), info, self.epsilon))
+            yield self._iterate(status, info, solved)
             if status:
                 return
             self._add(scores, info["epsilon"])
@@ -75,13 +73,8 @@ class CorrectiveRounds(CoreSetRounds):
         self.coef[:] = 0.0
         self.coef[core.members] = hulls.sign[core.members] * core.weights
         scores = hulls.sign * self.rows.expand(self.coef)
-        norm = core.squared_norm
-        plus, minus = hulls.epsilons(scores, hulls.sign * self.coef)
         info = {
-            "epsilon": max(plus, minus),
-            "epsilon_plus": plus,
-            "epsilon_minus": minus,
-            "norm": max(norm, 0.0) ** 0.5,
+            **figures(*hulls.epsilons(scores, hulls.sign * self.coef), core.squared_norm),
             "dropped": self.dropped,
             "descent_steps": core.steps,
             "factors": core.factors,

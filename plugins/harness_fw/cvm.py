@@ -56,9 +56,7 @@ class BallRounds(CoreSetRounds):
         while True:
             self._solve()
             joining, status = self._outside()
-            info = self._info()
-            evidence = f"|w| = {info['norm']:.3g} after {self.taken} iterations, epsilon_+ = {info['epsilon_plus']:.2g}"
-            yield self._iterate(status, info, self.core.size, evidence)
+            yield self._iterate(status, self._info(), self.core.size)
             if status:
                 return
             if any(len(points) > 0 for points in joining):
@@ -129,6 +127,7 @@ class BallRounds(CoreSetRounds):
         """The ball, and figures of the last search of all points."""
         norm = max(self.core.squared_norm, 0.0)
         return {
+            "epsilon": self.epsilon_plus,
             "epsilon_plus": self.epsilon_plus,
             "norm": norm**0.5,
             "radius": max(0.0, self.eta - norm) ** 0.5,

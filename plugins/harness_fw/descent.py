@@ -10,14 +10,12 @@ import numpy as np
 from harness import KernelOracle, Problem
 from harness.support.arrays import Index, Vector
 from harness_fw import hot, rules
-from harness_fw.hulls import ZERO, Hulls, near_zero
+from harness_fw.hulls import ZERO, Hulls, figures
 from harness_fw.sources import Points, Rows, signed_rows
 
-YIELD_VALUES = 4_000_000  # kernel evaluations between two yields
 _REFRESH = 5000  # iterations between recomputations of the scores, more if that takes many rows
 _ROWS_OF_A_REFRESH = 4  # iterations for each row that a refresh computed, at least, before the next one
 _NO_CAP = 2.0  # a cap that no weight reaches
-_FEATURES = 4_000_000  # read by passes over the points, between two yields
 _MANY = 4000  # points from which a pass takes longer than calling it
 _VISITED = 0.25  # of the points are vertices of a run on l2-svc again and again
 _TIMES = 4  # so many points as a hull's point needs are vertices of a run without a ridge
@@ -41,35 +39,43 @@ class Descent:
     ) -> None:
         self.problem, self.kernel, self.rule, self.epsilon = problem, problem.kernel, int(getattr(rules, rule)), epsilon
         self.pairs = None if self.rule in (rules.FW, rules.GILBERT) else True
+        self.explicit = explicit
         self.level = epsilon  # where the loop comes back: below epsilon if the loop has only a bound of it
         self.next_refresh = _REFRESH
         self.shape = Hulls(problem)
         # positives first, each class in the order of the data
         self.order = np.concatenate(self.shape.sides)
         self._signs = self.shape.sign[self.order]
-        ends = [int(end) for end in np.cumsum([0, *map(len, self.shape.sides)])]
-        self.hulls = list(pairwise(ends))
-        self.caps = [cap if cap < 1.0 else _NO_CAP for cap in self.shape.caps]
-        self.capped = min(self.caps) < 1.0
+        ends = np.cumsum([0, *map(len, self.shape.sides)])
+        self.hulls = list(pairwise(ends.tolist()))
+        self.caps = np.array([cap if cap < 1.0 else _NO_CAP for cap in self.shape.caps])
+        self.capped = bool(self.caps.min() < 1.0)
         buffer = signed_rows(self.kernel, self.order, self._signs)
         # <u_g, x> of all points, and not of the chosen ones alone
         parts = not explicit and self.rule == rules.NEAREST and len(self.hulls) == 2 and not self.capped
-        self.state = rules.new_state(np.array(ends), buffer, parts=parts, capped=self.capped)
+        self.state = rules.new_state(ends, self.caps, buffer, parts=parts)
         self.source: Any = Rows(buffer, self.order, self._signs, self.state)
         if explicit:
-            self.source = Points(self.kernel, self.order, self._signs, len(self.hulls))
+            self.source = Points(self.kernel, self.order, self._signs, self.state)
         self.norm_at_end = np.inf  # |w|^2 at the last end that scores from scratch did not confirm
         self._coef = np.zeros(problem.n)
         self._begin(start)
 
-    def _run(self, until: int) -> int:
-        """Go on to iteration ``until`` or to an end; return why it stopped: MISSING if rows had to be computed."""
-        state, floor, steps = self.state, self.shape.floor, until - self.taken
-        reason = int(hot.run(state, self.rule, self.pairs, self.level, floor, self.caps[0], steps))
-        self.source.count()
-        if reason == rules.MISSING:
-            self.source.fetch(state.chosen[: state.counts[rules.CHOSEN]])
-        return reason
+    def _run(self, until: int, limit: float = np.inf) -> int:
+        """Go on to iteration ``until`` or to an end; return why it stopped: MISSING if as much was computed as ``limit``."""
+        while True:
+            reason = self._loop(until - self.taken)
+            self.source.count()
+            if reason != rules.MISSING or self.source.computed >= limit:
+                return reason
+            if self.explicit:
+                self.source.multiply()
+                if self._loop(0, given=True) != rules.STEPS:
+                    return rules.STALLED
+            self.source.supply()
+
+    def _loop(self, steps: int, *, given: bool = False) -> int:
+        return int(hot.run(self.state, self.rule, self.pairs, self.level, self.shape.floor, steps, given))
 
     # -- the start -----------------------------------------------------------------------------------
 
@@ -107,13 +113,9 @@ class Descent:
         return self.state.support[begin:end], self.state.weight[begin:end]
 
     def _from_scratch(self, *, keep: bool) -> None:
-        """Set scores, near, far and |w|^2 from the weights; rows that are computed stay in memory if ``keep``."""
-        state = self.state
-        parts = [self.source.combination(*self._support(g), keep=keep) for g in range(len(self.hulls))]
-        state.scores[:] = sum(parts[1:], start=parts[0])
-        if state.parts.size:
-            state.parts[:] = parts
-        rules.look(state)
+        """Set the scores from the weights; rows that are computed stay in memory if ``keep``."""
+        self.source.rescore([self._support(g) for g in range(len(self.hulls))], keep=keep)
+        self.state.near[:] = -1
 
     # -- the run -------------------------------------------------------------------------------------
 
@@ -122,13 +124,11 @@ class Descent:
 
         Returns why there is nothing more to do: ``done``, ``stalled`` or that w may be 0; empty while there is.
         """
-        fetched_at_most = self.source.computed + max(2, YIELD_VALUES // len(self.order))
+        limit = self.source.computed + self.source.at_most
         while True:
-            reason = self._run(min(until, self.next_refresh))
+            reason = self._run(min(until, self.next_refresh), limit)
             if reason == rules.MISSING:
-                if self.source.computed >= fetched_at_most:
-                    return ""
-                continue
+                return ""
             if reason == rules.DONE and not self._reached():
                 if self.level > 0.0:
                     continue
@@ -164,10 +164,11 @@ class Descent:
     def _normalise(self) -> None:
         """Have the weights of each hull sum to 1 again: the free ones share what rounding has left."""
         for g in range(len(self.hulls)):
-            _, weight = self._support(g)
-            free = weight < self.caps[g]
+            points, weights = self._support(g)
+            free = weights < self.caps[g]
             if free.any():
-                weight[free] *= 1.0 - (weight.sum() - 1.0) / weight[free].sum()
+                weights[free] *= 1.0 - (weights.sum() - 1.0) / weights[free].sum()
+            self._put(g, points, weights)
 
     def _refresh(self) -> None:
         """Recompute the scores from the weights.
@@ -193,7 +194,7 @@ class Descent:
     @property
     def working_set(self) -> int:
         """Points of the support, X of line 34."""
-        return int(self.state.size.sum())
+        return sum(len(self._support(g)[0]) for g in range(len(self.hulls)))
 
     @property
     def epsilons(self) -> tuple[float, float]:
@@ -210,76 +211,29 @@ class Descent:
 
         In polytope-distance the offset of the supporting hyperplane.
         """
-        state = self.state
+        scores, near, levels = self.state.scores, self.state.near, []
         if len(self.hulls) == 1:
-            return float(state.scores[state.near[0]])
+            return float(scores[near[0]])
         if not self.capped:
-            return float(0.5 * (state.scores[state.near[0]] - state.scores[state.near[1]]))
-        levels = []
-        for near, far in zip(state.near, state.far, strict=True):
-            ends = [state.scores[far]] if state.closed[near] > 0.0 else [state.scores[far], state.scores[near]]
-            levels.append(float(np.mean(ends)))
-        return 0.5 * (levels[0] - levels[1])
-
-    @property
-    def margin_lower(self) -> float:
-        """<w, z> / |w|, a lower bound of the optimal margin; 0 where w is."""
-        norm = float(self.state.figures[rules.NORM])
-        return (1.0 - self.epsilons[0]) * norm**0.5 if norm > 0.0 else 0.0
-
-    @property
-    def delta(self) -> float:
-        """A bound of delta, (19)."""
-        return self.shape.delta()
-
-    @property
-    def evidence(self) -> str:
-        """What is known at an end short of epsilon: |w| bounds the margin from above."""
-        norm, work = float(self.state.figures[rules.NORM]), f"{self.taken} iterations"
-        if norm <= self.shape.floor:
-            return near_zero(norm, self.shape.floor, work, len(self.hulls))
-        return f"|w| = {norm**0.5:.3g} after {work}, epsilon = {max(self.epsilons):.2g}"
+            return float(0.5 * (scores[near[0]] - scores[near[1]]))
+        for g, (begin, end) in enumerate(self.hulls):
+            points, weights = self._support(g)
+            lowest = np.delete(scores[begin:end], points[weights >= self.caps[g]] - begin).min(initial=np.inf)
+            highest = float(scores[points].max())
+            levels.append(0.5 * (highest + lowest) if lowest < np.inf else highest)
+        return float(0.5 * (levels[0] - levels[1]))
 
     @property
     def info(self) -> dict[str, Any]:
         """The paper's figures, by name."""
-        counts, norm = self.state.counts, float(self.state.figures[rules.NORM])
-        plus, minus = self.epsilons
+        counts = self.state.counts
         return {
-            "epsilon": max(plus, minus),
-            "epsilon_plus": plus,
-            "epsilon_minus": minus,
-            "norm": norm**0.5 if norm > 0.0 else 0.0,
+            **figures(*self.epsilons, float(self.state.figures[rules.NORM])),
             **{kind: int(counts[place]) for place, kind in enumerate(rules.KINDS) if kind},
             "kind": rules.KINDS[counts[rules.KIND]] if self.taken else "",
             "rows": self.source.computed,
+            "points": len(self.order),
         }
-
-
-class LinearDescent(Descent):
-    """One run on w itself: scores come from passes over the points of a linear kernel."""
-
-    def _from_scratch(self, *, keep: bool) -> None:
-        points, state = self.source, self.state
-        for g in range(len(self.hulls)):
-            points.combine(*self._support(g), points.parts[g])
-        raw = points.pass_over(points.parts.sum(axis=0))
-        hot.settle(state, raw, points.order, points.signs, points.parts, points.features.ridge)
-
-    def _run(self, until: int) -> int:
-        points, state = self.source, self.state
-        ridge = points.features.ridge
-        until = min(until, self.taken + max(1, _FEATURES // max(1, points.features.stored)))
-        while True:
-            more = self.taken < until
-            verdict = int(hot.select(state, self.rule, self.pairs, self.level, self.shape.floor, more))
-            if verdict != rules.STEPS or not more:
-                return verdict
-            vectors = points.vectors(state.chosen[: state.counts[rules.CHOSEN]])
-            if not hot.step(state, self.rule, self.pairs, self.caps[0], vectors, points.parts, ridge):
-                return rules.STALLED
-            raw = points.pass_over(points.parts.sum(axis=0))
-            hot.settle(state, raw, points.order, points.signs, points.parts, ridge)
 
 
 def keeps_w(kernel: KernelOracle, explicit: bool | None) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from harness import Problem
+from harness import Iterate, Problem
 from harness.support.arrays import Index, Vector
 from harness_fw.bounds import delta_bound
 
@@ -50,10 +51,35 @@ def face_extreme(values: Vector, weights: Vector, cap: float) -> tuple[Index, Ve
     return np.concatenate([fixed, free[points]]), np.concatenate([np.full(len(fixed), cap), mass * shares])
 
 
-def near_zero(norm: float, floor: float, work: str, hulls: int) -> str:
-    """Return what is known where |w|^2 = ``norm`` is at most ``floor``, its rounding, after so much ``work``."""
-    known = "the hulls meet, or are no farther apart" if hulls == 2 else "the origin is inside, or no farther away"
-    return f"|w| = {max(0.0, norm) ** 0.5:.2g} after {work}, and rounding may amount to {floor**0.5:.2g}: {known} than that"
+def figures(plus: float, minus: float, squared: float) -> dict[str, Any]:
+    """Return epsilon_+, epsilon_-, the larger of both and |w| by name."""
+    norm = max(squared, 0.0) ** 0.5
+    return {"epsilon": max(plus, minus), "epsilon_plus": plus, "epsilon_minus": minus, "norm": norm}
+
+
+def iterate(
+    coef: Vector,
+    threshold: float,
+    status: str,
+    info: dict[str, Any],
+    rounds: int,
+    working_set: int,
+    hulls: Hulls | None,
+) -> Iterate:
+    """Return the model after so many rounds; where the run ends without an optimum, ``info`` says what is known.
+
+    status : "done", ZERO, another reason to end, or "" while the run goes on
+    """
+    evidence = f"|w| = {info['norm']:.3g} after {rounds} iterations, epsilon = {info['epsilon']:.2g}"
+    if status == ZERO and hulls is not None:
+        known = "the hulls meet, or are" if len(hulls.sides) == 2 else "the origin is inside, or"
+        evidence = (
+            f"|w| = {info['norm']:.2g} after {rounds} iterations, and rounding may amount to {hulls.floor**0.5:.2g}"
+        )
+        evidence += f": {known} no farther {'apart' if len(hulls.sides) == 2 else 'away'} than that"
+    if status not in ("", "done"):
+        info.update(status=status, stopped=f"{status}: {evidence}")
+    return Iterate(coef, intercept=-threshold, done=status == "done", step=rounds, working_set=working_set, info=info)
 
 
 class Hulls:

@@ -32,14 +32,14 @@ from kernel values anew each time. A round costs |S|^2 + 2 n |S| kernel evaluati
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import numpy as np
 
 from harness import Iterate, KernelOracle, Problem
 from harness.support.arrays import Index, Vector
-from harness_fw import newton_hot as hot
+from harness_fw.hulls import figures, iterate
 from harness_fw.pivots import Coordinates, Pivots
 
 _DIRECT = 1500  # features up to which the system is built and factored
@@ -53,6 +53,9 @@ _ROUGH = 0.3  # epsilon on that part
 _SHARPER = 0.01  # of the residual is left when exact scores call for more pivots
 _SHARE = 1e-4  # of the slacks times epsilon: the residual that conjugate gradients leave on an expansion
 _MOST_STEPS = 1000  # of conjugate gradients, for a right side
+_BALANCED = 1e-12  # of the sum of the slacks: a difference between both classes that is as good as 0
+_FLAT = 1e-6  # of the slope at the beginning of a step: a slope that is as good as 0
+_EVALUATIONS = 60  # of a function whose root is sought, at most
 
 
 class NewtonRun:
@@ -65,44 +68,42 @@ class NewtonRun:
         self.ended = ""  # how the last rounds did; spent: for want of pivots
 
     def iterates(self) -> Iterator[Iterate]:
+        """Solve in the coordinates of the points: on a part of them first if there are no features and many points."""
         kernel = self.kernel
-        features = kernel.features()
-        if features is not None:
-            yield from self._rounds(Rounds(features, self.targets), None)
-            return
-        self.pivots = Pivots.of(kernel, self.rng)
-        rounds = Rounds(Coordinates(self.pivots, kernel.ridge), self.targets)
-        if kernel.n >= _MANY:
+        features: Any = kernel.features()
+        if features is None:
+            self.pivots = Pivots.of(kernel, self.rng)
+            features = Coordinates(self.pivots, kernel.ridge)
+        rounds = Rounds(features, self.targets)
+        if self.pivots is not None and kernel.n >= _MANY:
             part = self._part()
             # the penalty of all points falls to the part's
             ridge = kernel.ridge * len(part) / kernel.n
-            first = Rounds(Coordinates(self.pivots, ridge, part), self.targets[part])
-            yield from self._rounds(first, part)
-            if self.ended == "spent":
-                self.taken += 1
-                first = self._exact(kernel.replace(ridge=ridge).restrict(part), self.targets[part])
-                yield from self._rounds(first, part)
+            first = yield from self._solve(Rounds(Coordinates(self.pivots, ridge, part), self.targets[part]), part)
             if self.ended != "next":
                 return
             self.taken += 1
+            w = first.w
             if self.pivots is None:
-                coef = np.zeros(kernel.n)
-                coef[part] = first.w
-                rounds = self._exact(kernel, self.targets)
-                rounds.start(coef, first.bias)
-            else:
-                rounds.start(first.w, first.bias)
-        yield from self._rounds(rounds, None)
-        if self.ended == "spent":
-            self.taken += 1
-            exact = self._exact(kernel, self.targets)
-            exact.start(rounds.features.expansion(rounds.w), rounds.bias)
-            yield from self._rounds(exact, None)
+                w = np.zeros(kernel.n)
+                w[part] = first.w
+                rounds = ExactRounds(kernel, self.targets)
+            rounds.start(w, first.bias)
+        yield from self._solve(rounds, None)
 
-    def _exact(self, kernel: KernelOracle, targets: Vector) -> Rounds:
-        """Return rounds that do without pivots from now on."""
+    def _solve(self, rounds: Rounds, part: Index | None) -> Generator[Iterate, None, Rounds]:
+        """Yield round after round, without pivots where these do not do; return the last rounds."""
+        yield from self._rounds(rounds, part)
+        if self.ended != "spent":
+            return rounds
+        self.taken += 1
         self.pivots = None
-        return ExactRounds(kernel, targets)
+        kernel = self.kernel.replace(ridge=rounds.features.ridge)
+        exact = ExactRounds(kernel if part is None else kernel.restrict(part), rounds.targets)
+        if part is None:
+            exact.start(rounds.features.expansion(rounds.w), rounds.bias)
+        yield from self._rounds(exact, part)
+        return exact
 
     def _part(self) -> Index:
         """Return the points of the first rounds: of each class its share, at random."""
@@ -168,17 +169,8 @@ class NewtonRun:
         info = {**rounds.info, "points": rounds.features.n}
         if self.pivots is not None:
             info.update(pivots=len(self.pivots.index), residual=self.pivots.residual, exact_checks=self.checks)
-        if status not in ("", "next", "spent", "done"):
-            reason = f"epsilon = {rounds.epsilon:.2g} after {self.taken} rounds, {self.epsilon:.2g} is the target"
-            info.update(status=status, stopped=f"{status}: {reason}")
-        return Iterate(
-            dual_coef=coef,
-            intercept=-rounds.threshold,
-            done=status == "done",
-            step=self.taken,
-            working_set=len(rounds.support),
-            info=info,
-        )
+        status = "" if status in ("next", "spent") else status
+        return iterate(coef, rounds.threshold, status, info, self.taken, len(rounds.support), None)
 
 
 class Rounds:
@@ -192,7 +184,7 @@ class Rounds:
         self.chi = 1.0 / features.ridge
         n = features.n
         self.w, self.bias, self.products = np.zeros(features.d), 0.0, np.zeros(n)
-        self.slack, self.coef, self.scores = np.empty(n), np.zeros(n), np.empty(n)
+        self.sides = [np.flatnonzero(targets > 0.0), np.flatnonzero(targets < 0.0)]
         self.gradient_first = 0.0
         self.systems = self.gradients = 0
 
@@ -207,31 +199,25 @@ class Rounds:
 
     def look(self) -> None:
         """Find the best bias and the pair of nearest points of the slacks, and judge them from all scores."""
-        targets, positive = self.targets, self.targets > 0
-        self.bias = hot.best_bias(targets, self.products, self.bias)
-        hot.slacks(targets, self.products, self.bias, self.slack)
+        targets, (plus, minus) = self.targets, self.sides
+        self.bias, self.slack = balance(targets, self.products, self.bias)
         if not self.slack.any():  # separated, by a w that is too long: both nearest points get slacks, 1 together
-            scale = 1.0 / float(self.products[positive].min() - self.products[~positive].max())
-            self.w, self.bias, self.products = scale * self.w, scale * self.bias, scale * self.products
-            self.bias = hot.best_bias(targets, self.products, self.bias)
-            hot.slacks(targets, self.products, self.bias, self.slack)
-        self.objective = 0.5 * self._length() + 0.5 * self.chi * float(self.slack @ self.slack)
-        sums = np.where(positive, self.slack[positive].sum(), self.slack[~positive].sum())
-        np.divide(targets * self.slack, sums, out=self.coef)
+            scale = 1.0 / float(self.products[plus].min() - self.products[minus].max())
+            self.w, self.products = scale * self.w, scale * self.products
+            self.bias, self.slack = balance(targets, self.products, self.bias)
+        length = self._inner(self.w, self.w, self.products)
+        self.objective = 0.5 * length + 0.5 * self.chi * float(self.slack @ self.slack)
+        self.coef = targets * self.slack
+        for side in self.sides:
+            self.coef[side] /= abs(self.coef[side].sum())
         self.support = np.flatnonzero(self.coef)
-        self.judge(self._signed())
-
-    def _length(self) -> float:
-        """|w|^2."""
-        return float(self.w @ self.w)
-
-    def _signed(self) -> Vector:
-        """Return y_i <w, phi(x_i)> of the pair of nearest points, (n,), the ridge's share included: ``scores``."""
         w = self.features.add(self.support, self.coef[self.support], np.zeros(self.features.d))
-        signed: Vector = self.features.scores(w, self.scores)
-        signed *= self.targets
-        signed += self.features.ridge * np.abs(self.coef)
-        return signed
+        self.scores = targets * self.features.scores(w) + self.features.ridge * np.abs(self.coef)
+        self.judge(self.scores)
+
+    def _inner(self, w: Vector, other: Vector, products: Vector) -> float:
+        """Return <w, other>, ``products`` being those of ``other`` with all points."""
+        return float(w @ other)
 
     @property
     def epsilon(self) -> float:
@@ -240,10 +226,10 @@ class Rounds:
 
     def judge(self, signed: Vector) -> None:
         """Set |w|^2, epsilon_+, epsilon_- and the threshold from y_i <w, phi(x_i)>, (n,), the ridge's share included."""
-        positive, used = self.targets > 0, self.coef != 0.0
-        self.norm = float(np.abs(self.coef) @ signed)
-        near = [float(signed[side].min()) for side in (positive, ~positive)]
-        far = [float(signed[side & used].max()) for side in (positive, ~positive)]
+        coef = self.coef[self.support]
+        self.norm = float(np.abs(coef) @ signed[self.support])
+        near = [float(signed[side].min()) for side in self.sides]
+        far = [float(signed[self.support[used]].max()) for used in (coef > 0.0, coef < 0.0)]
         self.threshold = 0.5 * (near[0] - near[1])
         self.plus, self.minus = 1.0 - sum(near) / self.norm, sum(far) / self.norm - 1.0
 
@@ -254,21 +240,26 @@ class Rounds:
         # w and b of the least squares over the core set; b by the means, which leaves a system for w alone
         goal, products = self._goal()
         bias = level - float(products[support].mean())
-        now, change = self.products + self.bias, (products - self.products) + (bias - self.bias)
-        straight, bent = self._along(goal, products)
-        step = hot.best_step(straight, bent, self.chi, targets, now, change)
-        self.w, self.bias = self.w + step * (goal - self.w), self.bias + step * (bias - self.bias)
-        self.products += step * (products - self.products)
+        direction, along = goal - self.w, products - self.products
+        straight, bent = self._inner(self.w, direction, along), self._inner(direction, direction, along)
+        missing = 1.0 - targets * (self.products + self.bias)
+        change = targets * (along + (bias - self.bias))
+
+        def derivative(step: float) -> tuple[float, float, float]:
+            slack = np.maximum(0.0, missing - step * change)
+            used = change[slack > 0.0]
+            value = straight + step * bent - self.chi * float(slack @ change)
+            return value, bent + self.chi * float(used @ used), abs(start)
+
+        start = straight - self.chi * float(np.maximum(0.0, missing) @ change)
+        step = root(derivative, 1.0, 0.0, 1.0, _FLAT) if start < 0.0 else 1.0
+        self.w, self.bias = self.w + step * direction, self.bias + step * (bias - self.bias)
+        self.products += step * along
 
     def _goal(self) -> tuple[Vector, Vector]:
         """Return the w of the least squares over the core set, and its products with all points, (n,)."""
         goal = self._direct() if self.features.d <= _DIRECT else self._conjugate()
         return goal, self.features.scores(goal)
-
-    def _along(self, goal: Vector, products: Vector) -> tuple[float, float]:
-        """Return <w, direction> and |direction|^2 of the way to the goal."""
-        direction = goal - self.w
-        return float(self.w @ direction), float(direction @ direction)
 
     def _direct(self) -> Vector:
         """Solve (I / chi + X'X) w = X'y over the core set, X and y centred, by a Cholesky factor."""
@@ -309,14 +300,7 @@ class Rounds:
     @property
     def info(self) -> dict[str, Any]:
         """The paper's figures and what a round cost."""
-        return {
-            "epsilon": self.epsilon,
-            "epsilon_plus": self.plus,
-            "epsilon_minus": self.minus,
-            "norm": self.norm**0.5,
-            "systems": self.systems,
-            "gradients": self.gradients,
-        }
+        return {**figures(self.plus, self.minus, self.norm), "systems": self.systems, "gradients": self.gradients}
 
 
 class ExactRounds(Rounds):
@@ -327,22 +311,14 @@ class ExactRounds(Rounds):
         self.kernel = kernel
         self._most = int((kernel.cache_mb * 2**20 / 16) ** 0.5)  # of which matrix and factor fit the memory for rows
 
-    def _length(self) -> float:
-        return float(self.w @ self.products)
-
-    def _signed(self) -> Vector:
-        self.scores = self.targets * self.kernel.expand(self.coef)
-        return self.scores
+    def _inner(self, w: Vector, other: Vector, products: Vector) -> float:
+        return float(w @ products)
 
     def _goal(self) -> tuple[Vector, Vector]:
         solved = self._solved(np.column_stack([self.targets[self.support], np.ones(len(self.support))]))
         goal = np.zeros(self.features.n)
         goal[self.support] = solved[:, 0] - solved[:, 1] * (solved[:, 0].sum() / solved[:, 1].sum())
         return goal, self.features.scores(goal)
-
-    def _along(self, goal: Vector, products: Vector) -> tuple[float, float]:
-        direction, change = goal - self.w, products - self.products
-        return float(self.w @ change), float(direction @ change)
 
     def _solved(self, right: Any) -> Any:
         """Return (K_SS + I / chi)^-1 ``right``, (|S|, 2)."""
@@ -369,7 +345,7 @@ class ExactRounds(Rounds):
 
 
 class _Points:
-    """What the rounds ask of their features, where w is given by its coefficients, (n,)."""
+    """Calls of ``harness.Features`` where w is given by its coefficients, (n,)."""
 
     def __init__(self, kernel: KernelOracle) -> None:
         self.kernel, self.ridge = kernel.replace(ridge=0.0), kernel.ridge
@@ -378,6 +354,49 @@ class _Points:
     def scores(self, weights: Vector) -> Vector:
         """Return <w, phi(x_i)> of all points, (n,); n evaluations for each coefficient."""
         return self.kernel.expand(weights)
+
+    def add(self, points: Index, coef: Vector, weights: Vector) -> Vector:
+        """Add sum_k coef_k phi(x_{points_k}) to ``weights``, in place, and return it."""
+        weights[points] += coef
+        return weights
+
+
+def balance(targets: Vector, products: Vector, bias: float) -> tuple[float, Vector]:
+    """Return the b at which the slacks of both classes have the same sum, the least sum of squares, and the slacks.
+
+    bias : where to begin
+    """
+    missing = 1.0 - targets * products
+
+    def difference(b: float) -> tuple[float, float, float]:
+        slack = np.maximum(0.0, missing - b * targets)
+        return -float(slack @ targets), float(np.count_nonzero(slack)), float(slack.sum())
+
+    ends = targets * missing  # the b at which a point's slack vanishes
+    bias = root(difference, bias, float(ends.min()), float(ends.max()), _BALANCED)
+    return bias, np.maximum(0.0, missing - bias * targets)
+
+
+def root(
+    function: Callable[[float], tuple[float, float, float]], point: float, low: float, high: float, share: float
+) -> float:
+    """Return where an increasing function in straight pieces vanishes; ``high`` if it is negative there.
+
+    Newton's method from ``point``, which ends in the right piece, within an interval that contains the root.
+
+    Parameters
+    ----------
+    function : returns the value, the slope, and a number of which a value of ``share`` is as good as 0
+    """
+    for _ in range(_EVALUATIONS):
+        value, slope, size = function(point)
+        if abs(value) <= share * size or (value < 0.0 and point >= high):
+            break
+        low, high = (point, high) if value < 0.0 else (low, point)
+        point -= value / slope
+        if not low < point < high:
+            point = 0.5 * (low + high)
+    return point
 
 
 def conjugate_gradients(times: Callable[[Vector], Vector], solution: Vector, residual: Vector, enough: float) -> int:

@@ -8,8 +8,6 @@ algorithm for optimal margin classifiers", COLT 1992) with the rule as the solve
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from harness import Problem
@@ -68,6 +66,7 @@ class PartDescent(Descent):
         judged = self.state.figures[rules.PLUS : rules.MINUS + 1]
         del self.state, self.source  # their memory is that of the next part's rows
         self._restart(part, self.target if len(part) == self.whole.n else sharper)
+        self._run(0)
         self.state.counts[: rules.IDLE] = counts[: rules.IDLE]
         self.state.counts[rules.KIND] = counts[rules.KIND]
         self.state.figures[rules.PLUS : rules.MINUS + 1] = judged
@@ -79,11 +78,3 @@ class PartDescent(Descent):
     def dual_coef(self) -> Vector:
         self.coef_of_all[self.part] = super().dual_coef
         return self.coef_of_all
-
-    @property
-    def delta(self) -> float:
-        return self.hulls_of_all.delta()
-
-    @property
-    def info(self) -> dict[str, Any]:
-        return {**super().info, "points": len(self.part)}

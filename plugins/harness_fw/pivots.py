@@ -134,13 +134,9 @@ class Coordinates:
         coef[self.pivots.index] = self.pivots.solve(weights, transposed=True)
         return coef
 
-    def scores(self, weights: Vector, out: Vector | None = None) -> Vector:
-        """Return <z(x), weights> of all points, (n,), in ``out`` if given; n d evaluations."""
-        scores = self.pivots.kernel.expand(self.expansion(weights), self._points)
-        if out is None:
-            return scores
-        out[:] = scores
-        return out
+    def scores(self, weights: Vector) -> Vector:
+        """Return <z(x), weights> of all points, (n,); n d evaluations."""
+        return self.pivots.kernel.expand(self.expansion(weights), self._points)
 
     def add(self, points: Index, coef: Vector, weights: Vector) -> Vector:
         """Add sum_k coef_k z(x_{points_k}) to ``weights``, (d,), in place, and return it; d evaluations a point."""

@@ -11,9 +11,10 @@
               2000: Gilbert's segment and MDM's move at once, over a triangle or, in two hulls, over both segments;
               with caps, the moves of both hulls at once, each by a separate amount
 
-A loop calls ``measure`` and ``choose``, computes ``gram``, and calls ``plan`` and ``move_support``; then it computes the new
-scores with ``near`` and calls ``weigh``. The argument ``pairs`` of the compiled functions is None for FW and
-GILBERT, else True: numba leaves out the branches of the other rules, so that a solver compiles no other rules.
+A loop calls ``measure``, ``choose``, ``plan`` and ``move_support``; then it computes the new scores with ``near``. The
+argument ``pairs`` of the compiled functions is None for FW and GILBERT, else True: numba leaves out the branches of the
+other rules, so that a solver compiles no other rules.
+For quick compilation arrays are written in loops: assignments to slices and sums of arrays bring numpy's checks along.
 
 Points are in the solver's order, the points of hull 0 first, then those of hull 1 (polytope-distance has
 hull 0 alone), and everything is signed: s is the label, or 1 in polytope-distance,
@@ -66,15 +67,17 @@ class State(NamedTuple):
     slot : (n,) place of a point's row in ``rows``, -1 if it is not there; read only for the loops
     used : (capacity,) iteration that last used the row in each place
     begin : (G + 1,) points begin[g] .. begin[g + 1] - 1 are those of hull g; read only
+    caps : (G,) upper bound of the weights of a hull, above 1 if there is none; read only
     support, weight : (n,) hull g's support and its weights, packed from place begin[g] on; weights > 0 with sum 1
     position : (n,) place of a point in ``support``, -1 outside
     size : (G,) support vectors of each hull
-    near, far : (G,) point with the smallest score below its cap, support vector with the largest score
+    near, far : (G,) point with the smallest score below its cap, -1 before the scores are searched; support vector with the
+        largest score
     mean : (G,) <u_g, w>
-    squared : (G,) <u_g, u_g>, for NEAREST
+    squared : (G,) <u_g, u_g>, for NEAREST on two hulls
     chosen : (MOST,) points of the next step; counts[CHOSEN] of them
     gram : (MOST, MOST) signed kernel values between the chosen points
-    products : (MOST, 2) signed <u_g, x> of the chosen points, for NEAREST
+    products : (MOST, 2) signed <u_g, x> of the chosen points, for NEAREST without caps
     at, have : (MOST,) scores and weights of the chosen points
     coefs, ends : (MOST,) what the step adds to the weight of a chosen point; FREE, OUT or CAPPED
     scale : (G,) factor of the weights of a hull, before the step adds
@@ -89,6 +92,7 @@ class State(NamedTuple):
     slot: Index
     used: Index
     begin: Index
+    caps: Vector
     support: Index
     weight: Vector
     position: Index
@@ -110,18 +114,18 @@ class State(NamedTuple):
     scratch: Vector
 
 
-def new_state(begin: Index, buffer: RowCache, *, parts: bool = False, capped: bool = False) -> State:
+def new_state(begin: Index, caps: Vector, buffer: RowCache, *, parts: bool = False) -> State:
     """Return a state without support, on the rows of ``buffer``."""
-    n, hulls = buffer.n, len(begin) - 1
-    floats = {"scores": n, "weight": n, "mean": hulls, "squared": hulls, "scale": hulls, "gram": (MOST, MOST)}
-    floats |= {"products": (MOST, 2), "at": MOST, "have": MOST, "coefs": MOST, "scratch": SEGMENT}
-    floats |= {"parts": (2, n) if parts else (0, 0), "closed": n if capped else 0}
+    n, hulls = buffer.n, len(caps)
+    floats: dict[str, Any] = {"scores": n, "weight": n, "closed": n if min(caps) < 1.0 else 0, "scratch": SEGMENT}
+    floats |= {"mean": hulls, "squared": hulls, "scale": hulls, "gram": (MOST, MOST), "products": (MOST, 2)}
+    floats |= {"at": MOST, "have": MOST, "coefs": MOST, "parts": (2, n) if parts else (0, 0)}
     integers = {"support": n, "size": hulls, "near": hulls, "far": hulls, "chosen": MOST, "ends": MOST, "counts": 11}
     arrays: dict[str, Any] = {name: np.zeros(shape) for name, shape in floats.items()}
     arrays |= {name: np.zeros(shape, dtype=np.int64) for name, shape in integers.items()}
     figures, position = np.array([0.0, 0.0, 0.0, np.inf, np.inf]), np.full(n, -1, dtype=np.int64)
     rows = {"rows": buffer.rows, "slot": buffer.slot_of, "used": buffer.last_used}
-    return State(begin=np.asarray(begin, dtype=np.int64), figures=figures, position=position, **rows, **arrays)
+    return State(begin=begin, caps=caps, figures=figures, position=position, **rows, **arrays)
 
 
 # -- which points a step takes ------------------------------------------------------------------------
@@ -129,28 +133,41 @@ def new_state(begin: Index, buffer: RowCache, *, parts: bool = False, capped: bo
 
 @inner
 def measure(state: State, rule: int, epsilon: float, floor: float) -> int:
-    """Judge the scores of the points near and far; return STEPS unless there is a reason to end.
+    """Set ``far``, ``mean``, ``squared``, |w|^2, epsilon_+ and epsilon_-; return STEPS unless there is a reason to end.
 
-    With caps epsilon_+ is a bound of both instead: as all weight moves by 1 at most, no point of a reduced hull is
-    more than <w, far - near> better or worse than that of the hull.
+    Of equal scores the first point is the farthest. With caps epsilon_+ is a bound of both instead: as all weight moves by 1
+    at most, no point of a reduced hull is more than <w, far - near> better or worse than that of the hull.
     """
-    scores, norm, capped = state.scores, state.figures[NORM], len(state.closed) > 0
-    toward = apart = between = 0.0
+    scores, closed, parts, support, weight = state.scores, state.closed, state.parts, state.support, state.weight
+    capped, split, figures = len(closed) > 0, parts.shape[1] > 0, state.figures
+    norm = toward = apart = between = count = 0.0
     for g in range(len(state.size)):
-        near, far = scores[state.near[g]], scores[state.far[g]]
-        toward += near
-        apart += far
-        if capped and state.closed[state.near[g]] == 0.0:
-            between += max(0.0, far - near)
+        first, size, highest, farthest, mean, squared = state.begin[g], state.size[g], -np.inf, -1, 0.0, 0.0
+        for k in range(first, first + size):
+            i = support[k]
+            score = scores[i]
+            mean += weight[k] * score
+            if split:
+                squared += weight[k] * parts[g, i]
+            if score > highest or (score == highest and i < farthest):
+                highest, farthest = score, i
+        state.far[g], state.mean[g] = farthest, mean
+        if split:
+            state.squared[g] = squared
+        near = scores[state.near[g]]
+        norm, toward, apart, count = norm + mean, toward + near, apart + highest, count + size
+        if capped and closed[state.near[g]] == 0.0 and highest > near:
+            between += highest - near
+    figures[NORM] = norm
     if capped:
         toward, apart = norm - between, norm
-    reason: int = judge(state.figures, state.counts, rule, toward, apart, state.size.sum(), epsilon, floor)
+    reason: int = judge(figures, state.counts, rule, toward, apart, count, epsilon, floor)
     return reason
 
 
-@compiled
+@inner
 def judge(
-    figures: Vector, counts: Index, rule: int, toward: float, apart: float, support: int, epsilon: float, floor: float
+    figures: Vector, counts: Index, rule: int, toward: float, apart: float, support: float, epsilon: float, floor: float
 ) -> int:
     """Set epsilon_+ and epsilon_-, (10) and (11) of Kumar & Yildirim; return STEPS unless there is a reason to end.
 
@@ -165,7 +182,7 @@ def judge(
         return TOUCHING
     figures[PLUS] = 1.0 - toward / norm
     figures[MINUS] = 0.0 if rule == GILBERT else apart / norm - 1.0
-    worst = max(figures[PLUS], figures[MINUS])
+    worst = figures[PLUS] if figures[PLUS] > figures[MINUS] else figures[MINUS]
     if worst <= epsilon:
         return DONE
     if worst < figures[LEAST]:
@@ -175,17 +192,32 @@ def judge(
 
 
 @inner
-def choose(state: State, rule: int, pairs: bool | None) -> None:
-    """Write the points of the next step to ``chosen``, and its kind as far as it is determined."""
+def choose(state: State, rule: int, pairs: bool | None) -> bool:
+    """Choose the points of the next step, with ``gram`` and ``products``; return False if one has no row in memory."""
+    chosen, counts = state.chosen, state.counts
     if pairs is None:
         leave = rule == FW and not state.figures[PLUS] > state.figures[MINUS]
         for g in range(len(state.size)):
-            state.chosen[g] = state.far[g] if leave else state.near[g]
-        state.counts[CHOSEN], state.counts[KIND] = len(state.size), DECREASE if leave else ADD
+            chosen[g] = state.far[g] if leave else state.near[g]
+        counts[CHOSEN], counts[KIND] = len(state.size), DECREASE if leave else ADD
     elif rule == NEAREST and len(state.closed) == 0:
         _choose_both(state)
     else:
         _choose_pairs(state, rule == MDM)
+    count = counts[CHOSEN]
+    for r in range(count):
+        if state.slot[chosen[r]] < 0:
+            return False
+    counts[READ] += count
+    for r in range(count):
+        point, place = chosen[r], state.slot[chosen[r]]
+        state.used[place] = counts[TAKEN]
+        for s in range(count):
+            state.gram[r, s] = state.rows[place, chosen[s]]
+        if pairs is not None:
+            for g in range(len(state.size)):
+                state.products[r, g] = state.parts[g, point] if state.parts.shape[1] > 0 else state.scores[point]
+    return True
 
 
 @inner
@@ -221,14 +253,14 @@ def _choose_both(state: State) -> None:
 
 
 @inner
-def move_support(state: State, cap: float) -> None:
+def move_support(state: State) -> None:
     """Change the weights as planned; a weight of 0 leaves the support.
 
     To be called before the new scores are searched for ``near``: which weights are at their cap changes here.
     """
     support, weight, position, counts = state.support, state.weight, state.position, state.counts
     for g in range(len(state.size)):
-        first, scale = state.begin[g], state.scale[g]
+        first, scale, cap = state.begin[g], state.scale[g], state.caps[g]
         k = first
         while scale != 1.0 and k < first + state.size[g]:
             weight[k] *= scale
@@ -267,57 +299,17 @@ def _remove(state: State, g: int, place: int) -> None:
         state.position[last] = place
 
 
-@compiled
-def look(state: State) -> None:
-    """Set ``near`` from the scores as they are, of equal ones the first below its cap, and what :func:`weigh` sets."""
-    capped = len(state.closed) > 0
-    for g in range(len(state.size)):
-        lowest = np.inf
-        for i in range(state.begin[g], state.begin[g + 1]):
-            score = state.scores[i] + state.closed[i] if capped else state.scores[i]
-            if score < lowest or i == state.begin[g]:
-                lowest, state.near[g] = score, i
-    weigh(state)
-
-
-@inner
-def weigh(state: State) -> None:
-    """Set ``far``, ``mean``, ``squared`` and |w|^2 from the scores and weights as they are.
-
-    Of equal scores the first point is the farthest.
-    """
-    split, norm = state.parts.shape[1] > 0, 0.0
-    for g in range(len(state.size)):
-        first, highest, farthest, mean, squared = state.begin[g], -np.inf, -1, 0.0, 0.0
-        for k in range(first, first + state.size[g]):
-            i = state.support[k]
-            score = state.scores[i]
-            mean += state.weight[k] * score
-            if split:
-                squared += state.weight[k] * state.parts[g, i]
-            if score > highest or (score == highest and i < farthest):
-                highest, farthest = score, i
-        state.far[g], state.mean[g], state.squared[g] = farthest, mean, squared if split else mean
-        norm += mean
-    state.figures[NORM] = norm
-
-
 # -- how far it goes: exact line searches, and the best point of a triangle or rectangle ----------
 
 
 @inner
-def plan(state: State, rule: int, cap: float, pairs: bool | None) -> bool:
-    """Write the step to ``scale``, ``coefs``, ``ends``, from ``gram`` and ``products``, and count it; False if there is none.
-
-    Parameters
-    ----------
-    cap : upper bound of a weight; at least 1 if there is none
-    """
-    count = state.counts[CHOSEN]
-    state.scale[:] = 1.0
+def plan(state: State, rule: int, pairs: bool | None) -> bool:
+    """Write the step to ``scale``, ``coefs``, ``ends``, from ``gram`` and ``products``, and count it; False if there is none."""
+    for g in range(len(state.size)):
+        state.scale[g] = 1.0
     for r in range(MOST):
         state.coefs[r], state.ends[r] = 0.0, FREE
-    for r in range(count):
+    for r in range(state.counts[CHOSEN]):
         place = state.position[state.chosen[r]]
         state.at[r] = state.scores[state.chosen[r]]
         state.have[r] = state.weight[place] if place >= 0 else 0.0
@@ -325,21 +317,20 @@ def plan(state: State, rule: int, cap: float, pairs: bool | None) -> bool:
         kind = _vertex(state)
     elif rule == NEAREST and len(state.closed) == 0:
         kind = _both(state)
-    elif rule == NEAREST and count == 4:
-        kind = _two_pairs(state, cap)
     else:
-        kind = _pairs(state, cap)
+        kind = _pairs(state, rule == NEAREST)
     if kind != _NONE:
         note(state.counts, kind)
     return bool(kind != _NONE)
 
 
-@compiled
+@inner
 def note(counts: Index, kind: int) -> None:
     """Count a step; until |w|^2 or epsilon is smaller than ever, it is idle."""
     counts[KIND] = kind
-    for place in (kind, TAKEN, IDLE):
-        counts[place] += 1
+    counts[kind] += 1
+    counts[TAKEN] += 1
+    counts[IDLE] += 1
 
 
 @inner
@@ -373,8 +364,8 @@ def _vertex(state: State) -> int:
     step = room if full else step
     if not 0.0 < step < np.inf:
         return _NONE
-    state.scale[:] = 1.0 + step if leave else 1.0 - step
-    for r in range(count):
+    for r in range(count):  # the chosen point of each hull
+        state.scale[r] = 1.0 + step if leave else 1.0 - step
         state.coefs[r] = -step if leave else step
         if leave and full and _room(state.size[r], state.have[r]) == room:
             state.ends[r] = OUT
@@ -382,59 +373,37 @@ def _vertex(state: State) -> int:
 
 
 @inner
-def _pair_room(to: float, off: float, cap: float) -> float:
-    """Return how much of the weight ``off`` a point of weight ``to`` can take."""
-    return min(off, cap - to) if cap < 1.0 else off
-
-
-@inner
-def _set_pair(r: int, step: float, have: Vector, cap: float, coefs: Vector, ends: Index) -> bool:
-    """Write the move of ``step`` from the (r + 1)-th chosen point to the r-th; return whether it ends at a bound."""
-    coefs[r], coefs[r + 1] = step, -step
-    if cap < 1.0 and step >= cap - have[r]:
-        ends[r] = CAPPED
-    if step >= have[r + 1]:
-        ends[r + 1] = OUT
-    return bool(ends[r] != FREE or ends[r + 1] != FREE)
-
-
-@inner
-def _pairs(state: State, cap: float) -> int:
-    """Exact line search along the sum of the pairs' directions: one amount of weight for all of them."""
-    at, have, gram, count = state.at, state.have, state.gram, state.counts[CHOSEN]
-    slope = length = 0.0
-    room = np.inf
+def _pairs(state: State, apart: bool) -> int:
+    """Exact line search along the sum of the pairs' directions; ``apart``: the best point of the rectangle that they span."""
+    at, have, gram, count, ends = state.at, state.have, state.gram, state.counts[CHOSEN], state.ends
+    p = q = aa = bb = ab = 0.0
+    width = height = np.inf
     for r in range(0, count, 2):
-        slope += at[r + 1] - at[r]
-        room = min(room, _pair_room(have[r], have[r + 1], cap))
-        for s in range(0, count, 2):
-            length += gram[r, s] - gram[r, s + 1] - gram[r + 1, s] + gram[r + 1, s + 1]
-    step = min(slope / length, room) if length > 0.0 else room
-    if not 0.0 < step < np.inf:
-        return _NONE
-    kind = PAIR
-    for r in range(0, count, 2):
-        if _set_pair(r, step, have, cap, state.coefs, state.ends):
-            kind = SWAP
-    return kind
-
-
-@inner
-def _two_pairs(state: State, cap: float) -> int:
-    """The best point of the rectangle that the moves of both hulls span."""
-    at, have, gram = state.at, state.have, state.gram
-    aa = gram[0, 0] - 2.0 * gram[0, 1] + gram[1, 1]
-    bb = gram[2, 2] - 2.0 * gram[2, 3] + gram[3, 3]
-    ab = gram[0, 2] - gram[0, 3] - gram[1, 2] + gram[1, 3]
-    width, height = _pair_room(have[0], have[1], cap), _pair_room(have[2], have[3], cap)
-    a, b = best_in_rectangle(at[1] - at[0], at[3] - at[2], aa, bb, ab, width, height)
+        slope, length = at[r + 1] - at[r], gram[r, r] - 2.0 * gram[r, r + 1] + gram[r + 1, r + 1]
+        room = min(have[r + 1], state.caps[hull_of(state.begin, state.chosen[r])] - have[r])
+        if r == 0:
+            p, aa, width = slope, length, room
+        else:
+            q, bb, height = slope, length, room
+            ab = gram[0, 2] - gram[0, 3] - gram[1, 2] + gram[1, 3]
+    if apart and count == 4:
+        a, b = best_in(p, q, aa, bb, ab, width, height, not apart)
+    else:
+        a = b = _along(p + q, aa + 2.0 * ab + bb, min(width, height))
     if not 0.0 < a + b < np.inf:
         return _NONE
-    bound = a > 0.0 and _set_pair(0, a, have, cap, state.coefs, state.ends)
-    other_bound = b > 0.0 and _set_pair(2, b, have, cap, state.coefs, state.ends)
-    if a > 0.0 and b > 0.0:
+    bound = False
+    for r in range(0, count, 2):
+        step = a if r == 0 else b
+        if step > 0.0:
+            state.coefs[r], state.coefs[r + 1] = step, -step
+            if step >= state.caps[hull_of(state.begin, state.chosen[r])] - have[r]:
+                ends[r], bound = CAPPED, True
+            if step >= have[r + 1]:
+                ends[r + 1], bound = OUT, True
+    if apart and count == 4 and a > 0.0 and b > 0.0:
         return BOTH
-    return SWAP if bound or other_bound else PAIR
+    return SWAP if bound else PAIR
 
 
 @inner
@@ -444,33 +413,33 @@ def _both(state: State) -> int:
     In one hull they span the triangle of u, x and u + weight_y (x - y); in two, hull h's point moves away from y on
     its segment.
     """
-    at, gram, on, mean, squared = state.at, state.gram, state.products, state.mean, state.squared
+    at, gram, on, mean = state.at, state.gram, state.products, state.mean
+    squared = state.squared if len(mean) == 2 else mean
     scale, coefs = state.scale, state.coefs
     g = hull_of(state.begin, state.chosen[0])
     h = hull_of(state.begin, state.chosen[1]) if state.counts[CHOSEN] > 1 else -1
     p = mean[g] - at[0]
     aa = gram[0, 0] - 2.0 * on[0, g] + squared[g]
-    if h < 0:
-        a, b = _along(p, aa, 1.0), 0.0
-        scale[g], coefs[0] = 1.0 - a, a
-        full, last = False, ADD
-    elif h == g:
-        weight = state.have[1]
-        q = weight * (at[1] - at[0])
+    weight, q, bb, ab, room = state.have[1], 0.0, 0.0, 0.0, 0.0
+    if h == g:
+        q, room = weight * (at[1] - at[0]), 1.0
         bb = weight * weight * (gram[0, 0] - 2.0 * gram[0, 1] + gram[1, 1])
         ab = weight * (gram[0, 0] - gram[0, 1] - on[0, g] + on[1, g])
-        a, share = best_in_triangle(p, q, aa, bb, ab)
-        b, full = weight * share, a + share >= 1.0
-        scale[g], coefs[0], coefs[1] = 1.0 - a, a + b, -b
-        last = SWAP if full else PAIR
-    else:
-        room = _room(state.size[h], state.have[1])
+    elif h >= 0:
+        q, room = at[1] - mean[h], _room(state.size[h], weight)
         bb = gram[1, 1] - 2.0 * on[1, h] + squared[h]
         # <u_g, u_h> = mean_0 - squared_0
         ab = on[0, h] - gram[0, 1] - (mean[0] - squared[0]) + on[1, g]
-        a, b = best_in_rectangle(p, at[1] - mean[h], aa, bb, ab, 1.0, room)
+    a, b = best_in(p, q, aa, bb, ab, 1.0, room, h == g)
+    scale[g], coefs[0] = 1.0 - a, a
+    full, last = False, ADD
+    if h == g:
+        full, b = a + b >= 1.0, weight * b
+        coefs[0], coefs[1] = a + b, -b
+        last = SWAP if full else PAIR
+    elif h >= 0:
         full = b >= room
-        scale[g], coefs[0], scale[h], coefs[1] = 1.0 - a, a, 1.0 + b, -b
+        scale[h], coefs[1] = 1.0 + b, -b
         last = DROP if full else DECREASE
     if full:
         state.ends[1] = OUT
@@ -487,47 +456,29 @@ def _along(slope: float, length: float, room: float) -> float:
     return min(slope / length, room) if length > 0.0 else room
 
 
-@inner
-def _decrease(a: float, b: float, p: float, q: float, aa: float, bb: float, ab: float) -> float:
-    return a * (p - 0.5 * aa * a - ab * b) + b * (q - 0.5 * bb * b)
-
-
-@inner
-def _inside(p: float, q: float, aa: float, bb: float, ab: float) -> tuple[float, float]:
-    """Return the (a, b) that maximises p a + q b - 1/2 (aa a^2 + 2 ab a b + bb b^2), or (-1, -1) if it is not unique."""
-    determinant = aa * bb - ab * ab
-    if not determinant > _FLAT * aa * bb:
-        return -1.0, -1.0
-    return (p * bb - q * ab) / determinant, (q * aa - p * ab) / determinant
-
-
 @compiled
-def best_in_triangle(p: float, q: float, aa: float, bb: float, ab: float) -> tuple[float, float]:
-    """Return (a, b) >= 0 with a + b <= 1 that maximises p a + q b - 1/2 (aa a^2 + 2 ab a b + bb b^2)."""
-    best_a, best_b = _inside(p, q, aa, bb, ab)
-    if best_a >= 0.0 and best_b >= 0.0 and best_a + best_b <= 1.0:
-        return best_a, best_b
-    share, best = _along(p - ab - q + bb, aa - 2.0 * ab + bb, 1.0), -np.inf
-    for a, b in ((_along(p, aa, 1.0), 0.0), (0.0, _along(q, bb, 1.0)), (share, 1.0 - share)):
-        gain = _decrease(a, b, p, q, aa, bb, ab)
-        if gain > best:
-            best, best_a, best_b = gain, a, b
-    return best_a, best_b
-
-
-@compiled
-def best_in_rectangle(
-    p: float, q: float, aa: float, bb: float, ab: float, width: float, height: float
+def best_in(
+    p: float, q: float, aa: float, bb: float, ab: float, width: float, height: float, cut: bool
 ) -> tuple[float, float]:
-    """Return (a, b) in [0, width] x [0, height] that maximises p a + q b - 1/2 (aa a^2 + 2 ab a b + bb b^2)."""
-    best_a, best_b = _inside(p, q, aa, bb, ab)
-    if 0.0 <= best_a <= width and 0.0 <= best_b <= height:
+    """Return the (a, b) in [0, width] x [0, height] that maximises p a + q b - 1/2 (aa a^2 + 2 ab a b + bb b^2).
+
+    cut : a + b is at most 1 too; width and height are 1
+    """
+    determinant, best_a, best_b = aa * bb - ab * ab, -1.0, -1.0
+    if determinant > _FLAT * aa * bb:  # else the best point of the plane is not unique
+        best_a, best_b = (p * bb - q * ab) / determinant, (q * aa - p * ab) / determinant
+    if 0.0 <= best_a <= width and 0.0 <= best_b <= height and not (cut and best_a + best_b > 1.0):
         return best_a, best_b
-    best = -np.inf
     low, left = _along(p, aa, width), _along(q, bb, height)
-    right, top = _along(q - ab * width, bb, height), _along(p - ab * height, aa, width)
-    for a, b in ((low, 0.0), (0.0, left), (width, right), (top, height)):
-        gain = _decrease(a, b, p, q, aa, bb, ab)
+    if cut:
+        right_a = top_a = _along(p - ab - q + bb, aa - 2.0 * ab + bb, 1.0)
+        right_b = top_b = 1.0 - right_a
+    else:
+        right_a, right_b = width, _along(q - ab * width, bb, height)
+        top_a, top_b = _along(p - ab * height, aa, width), height
+    best = -np.inf
+    for a, b in ((low, 0.0), (0.0, left), (right_a, right_b), (top_a, top_b)):
+        gain = a * (p - 0.5 * aa * a - ab * b) + b * (q - 0.5 * bb * b)
         if gain > best:
             best, best_a, best_b = gain, a, b
     return best_a, best_b

@@ -18,7 +18,8 @@ import numpy as np
 from harness import DEFAULT_RELATIVE_GAP, Conformance, Iterate, Problem, ProblemSummary, Solver, parameter
 from harness.problems import L2SVC, HardMargin, PolytopeDistance, ReducedHull
 from harness.support.arrays import Vector
-from harness_fw.bounds import paper_bounds
+from harness_fw.bounds import delta_bound, paper_bounds
+from harness_fw.hulls import iterate
 
 _CHUNK_VALUES = 4_000_000  # scores updated between two yields, about: some milliseconds
 
@@ -66,14 +67,10 @@ class HullDescent(HullSolver):
     )
 
     def skip(self, problem: ProblemSummary) -> str | None:
-        """Refuse an explicit w if the kernel is not linear, and two caps if the rule has but one."""
+        """Refuse an explicit w if the kernel is not linear."""
         if self.explicit_w and not problem.is_linear:
             kernel = problem.kernel.name
             return f"{self.name}: explicit_w=True needs a linear kernel, and this is '{kernel}'; leave it out."
-        hulls = problem.settings if issubclass(problem.formulation, ReducedHull) else None
-        if not self.composes and hulls is not None and hulls.D_minus not in (None, hulls.D):
-            caps = f"D={hulls.D:g} and D_minus={hulls.D_minus:g}"
-            return f"{self.name} takes one cap for both classes, and this problem has {caps}; take fw or fw-pairwise."
         return super().skip(problem)
 
     def warm_ups(self) -> tuple[Self, ...]:
@@ -93,32 +90,24 @@ class HullDescent(HullSolver):
     def iterates_from(self, problem: Problem, rng: np.random.Generator, start: Vector | None) -> Iterator[Iterate]:
         """Start from the feasible coefficients ``start``, (n,); costs n x support kernel evaluations."""
         from harness_fw.composed import ComposedDescent
-        from harness_fw.descent import Descent, LinearDescent, keeps_w
+        from harness_fw.descent import Descent, keeps_w
         from harness_fw.parts import PART, PartDescent
 
         coef = None if start is None else problem.checked(start, 0.0)[0]
         capped = isinstance(problem, HardMargin) and min(problem.caps) < 1.0
         many = problem.n > max(2 * PART, (problem.kernel.cache_mb * 2**17) ** 0.5) and not capped
         linear = keeps_w(problem.kernel, self.explicit_w)
-        plain = LinearDescent if linear else PartDescent if many else Descent
-        kind = ComposedDescent if capped and self.composes else plain
+        kind = ComposedDescent if capped and self.composes else PartDescent if many and not linear else Descent
         descent = kind(problem, self.rule, self.epsilon, linear, coef)
         until = 0
         while True:
             status, taken, info = descent.advance(until), descent.taken, descent.info
-            if status == "done":
-                if isinstance(problem, self.bounded):
-                    info.update(paper_bounds(descent.delta, descent.margin_lower, self.epsilon))
-            elif status:
-                info.update(status=status, stopped=f"{status}: {descent.evidence}")
-            yield Iterate(
-                dual_coef=descent.dual_coef,
-                intercept=-descent.threshold,
-                done=status == "done",
-                step=taken,
-                working_set=descent.working_set,
-                info=info,
-            )
+            if status == "done" and isinstance(problem, self.bounded):
+                info.update(
+                    paper_bounds(delta_bound(problem.kernel.diagonal(), problem.targets > 0), info, self.epsilon)
+                )
+            working_set = descent.working_set
+            yield iterate(descent.dual_coef, descent.threshold, status, info, taken, working_set, descent.shape)
             if status:
                 return
             longest = max(64, min(4096, _CHUNK_VALUES // len(descent.order))) if self.stride is None else self.stride

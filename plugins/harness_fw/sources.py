@@ -1,7 +1,8 @@
-"""Signed kernel rows of a run in memory, and the scores of combinations of points from them."""
+"""Where a run's scores come from: signed kernel rows in memory, or passes over the points of a linear kernel."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from harness import KernelOracle, RowCache
 from harness.support.arrays import Index, Vector
 from harness_fw import hot, rules
 
+YIELD_VALUES = 4_000_000  # kernel evaluations, or features read by passes over the points, between two yields
 _FETCH_VALUES = 2_000_000  # kernel values computed at a time
 
 
@@ -31,12 +33,17 @@ class Rows:
 
     order : (n,) the data's number of each of the solver's points
     signs : (n,) s of each of the solver's points
+
+    Attributes
+    ----------
+    at_most : what may be computed between two yields, about, in the unit of ``computed``
     """
 
     def __init__(self, buffer: RowCache, order: Index, signs: Vector, state: rules.State) -> None:
         self.buffer, self.order, self.signs, self.state = buffer, order, signs, state
         self.passing = 0  # rows computed for a sum and not stored
         self.at_a_time = max(1, min(self.buffer.capacity, _FETCH_VALUES // len(order)))
+        self.at_most = max(2, YIELD_VALUES // len(order))
 
     @property
     def computed(self) -> int:
@@ -48,10 +55,21 @@ class Rows:
         self.buffer.read(int(self.state.counts[rules.READ]))
         self.state.counts[rules.READ] = 0
 
-    def fetch(self, points: Index) -> None:
+    def supply(self) -> None:
+        """Fetch the rows of the chosen points, with which the loop goes on."""
+        self._fetch(self.state.chosen[: self.state.counts[rules.CHOSEN]])
+
+    def _fetch(self, points: Index) -> None:
         """Bring the rows of ``points``, all different and no more than places, into the buffer."""
         self.buffer.clock = int(self.state.counts[rules.TAKEN])
         self.buffer.fetch(points, last=lambda: self.state.position >= 0)
+
+    def rescore(self, supports: Sequence[tuple[Index, Vector]], *, keep: bool) -> None:
+        """Set the scores from each hull's support and its weights; rows that are computed stay in memory if ``keep``."""
+        parts = [self.combination(*support, keep=keep) for support in supports]
+        self.state.scores[:] = sum(parts[1:], start=parts[0])
+        if self.state.parts.size:
+            self.state.parts[:] = parts
 
     def combination(self, points: Index, weights: Vector, *, keep: bool) -> Vector:
         """Return sum_r weights_r row_{points_r}, (n,), all points different.
@@ -64,7 +82,7 @@ class Rows:
         missing, rest = points[~there], weights[~there]
         for start in range(0, len(missing) if keep else 0, self.at_a_time):
             part = missing[start : start + self.at_a_time]
-            self.fetch(part)
+            self._fetch(part)
             self.buffer.read(len(part))
             self.buffer.add_part(total, self.buffer.slot_of[part], rest[start : start + self.at_a_time], 0, len(total))
         if len(missing) and not keep:
@@ -77,40 +95,72 @@ class Rows:
 
 
 class Points:
-    """Signed scores of combinations of points, in the solver's order; takes the place of kernel rows.
+    """Passes over the points of a linear kernel, which give all scores from w; in place of :class:`Rows`.
 
     Attributes
     ----------
     parts : (G, d) u_g, whose sum is w
-    raw : (n,) what the last pass over the points gave, in the order of the data
     computed : passes so far
     """
 
-    def __init__(self, kernel: KernelOracle, order: Index, signs: Vector, hulls: int) -> None:
+    def __init__(self, kernel: KernelOracle, order: Index, signs: Vector, state: rules.State) -> None:
         features = kernel.features()
         assert features is not None, "a linear kernel has them"
-        self.features, self.order, self.signs = features, order, signs
-        self.parts: Vector = np.zeros((hulls, features.d))
-        self.raw: Vector = np.empty(features.n)
-        self.computed = 0
+        self.features, self.order, self.signs, self.state = features, order, signs, state
+        self.parts: Vector = np.zeros((len(state.size), features.d))
+        self._raw: Vector = np.empty(features.n)  # what the last pass gave, in the order of the data
+        self.computed, self.at_most = 0, max(1, YIELD_VALUES // max(1, features.stored))
 
-    def combine(self, points: Index, weights: Vector, out: Vector) -> Vector:
-        """Return sum_r weights_r s x of ``points``, (d,), in ``out``."""
-        out[:] = 0.0
-        return self.features.add(self.order[points], self.signs[points] * weights, out)
+    def count(self) -> None:
+        """Do nothing: a pass is counted where it is made."""
 
-    def pass_over(self, w: Vector) -> Vector:
-        """Return <w, x_i> in the order of the data: ``raw``."""
+    def multiply(self) -> None:
+        """Set ``gram`` and ``products`` of the chosen points."""
+        state, ridge = self.state, self.features.ridge
+        points = state.chosen[: state.counts[rules.CHOSEN]]
+        self._vectors = self.features.rows(self.order[points]) * self.signs[points, None]
+        self._hull = (points >= state.begin[1]).astype(np.intp)
+        count = np.arange(len(points))
+        state.gram[: len(points), : len(points)] = self._vectors @ self._vectors.T
+        state.gram[count, count] += ridge
+        state.products[: len(points), : len(self.parts)] = self._vectors @ self.parts.T
+        place = state.position[points]
+        state.products[count, self._hull] += ridge * np.where(place >= 0, state.weight[place], 0.0)
+
+    def supply(self) -> None:
+        """Change w as the weights were changed, by a step with the chosen points, and compute the scores."""
+        self.parts *= self.state.scale[:, None]
+        for hull, coef, vector in zip(self._hull, self.state.coefs, self._vectors, strict=False):
+            self.parts[hull] += coef * vector
+        self._score()
+
+    def rescore(self, supports: Sequence[tuple[Index, Vector]], *, keep: bool) -> None:
+        """Set w and the scores from each hull's support and its weights."""
+        self.parts[:] = 0.0
+        for part, (points, weights) in zip(self.parts, supports, strict=True):
+            self.features.add(self.order[points], self.signs[points] * weights, part)
+        self._score()
+
+    def _score(self) -> None:
+        """Set the scores by a pass with w, and <u_g, u_g>; what l2-svc adds to the diagonal concerns support vectors alone."""
+        state, ridge = self.state, self.features.ridge
+        self._pass(self.parts.sum(axis=0), state.scores)
+        state.near[:] = -1
+        for g, (begin, size) in enumerate(zip(state.begin, state.size, strict=False)):
+            weights = state.weight[begin : begin + size]
+            state.scores[state.support[begin : begin + size]] += ridge * weights
+            state.squared[g] = self.parts[g] @ self.parts[g] + ridge * (weights @ weights)
+
+    def _pass(self, w: Vector, out: Vector) -> None:
+        """Set ``out`` to s <w, x> of all points."""
         self.computed += 1
-        return self.features.scores(w, self.raw)
+        np.take(self.features.scores(w, self._raw), self.order, out=out, mode="clip")
+        out *= self.signs
 
     def combination(self, points: Index, weights: Vector, *, keep: bool) -> Vector:
         """Return what the rows of ``points`` sum to with ``weights``, (n,), the points all different; one pass."""
-        w = self.combine(points, weights, np.empty(self.features.d))
-        scores: Vector = self.signs * self.pass_over(w)[self.order]
+        w = self.features.add(self.order[points], self.signs[points] * weights, np.zeros(self.features.d))
+        scores: Vector = np.empty(len(self.order))
+        self._pass(w, scores)
         scores[points] += self.features.ridge * weights
         return scores
-
-    def vectors(self, points: Index) -> Vector:
-        """Return the signed features of ``points``, (q, d)."""
-        return self.features.rows(self.order[points]) * self.signs[points, None]

@@ -10,7 +10,7 @@ from harness_fw import MDM, FrankWolfe, Gilbert, NearestPoint, PairwiseFrankWolf
 from harness_fw.bounds import core_set_bound, delta_bound, delta_of, iteration_bound
 from harness_fw.descent import keeps_w
 from harness_fw.hulls import extreme, face_extreme
-from harness_fw.rules import best_in_rectangle, best_in_triangle
+from harness_fw.rules import best_in
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -221,11 +221,11 @@ def test_the_best_point_of_a_triangle_and_a_rectangle(p, q, one, other, width, h
     def value(a, b):
         return p * a + q * b - 0.5 * (aa * a * a + 2 * ab * a * b + bb * b * b)
 
-    a, b = best_in_triangle(p, q, aa, bb, ab)
+    a, b = best_in(p, q, aa, bb, ab, 1.0, 1.0, True)
     assert min(a, b) >= 0
     assert a + b <= 1 + 1e-15
     assert value(a, b) >= value(s, t * (1 - s)).max() - 1e-9
-    a, b = best_in_rectangle(p, q, aa, bb, ab, width, height)
+    a, b = best_in(p, q, aa, bb, ab, width, height, False)
     assert 0 <= a <= width
     assert 0 <= b <= height
     assert value(a, b) >= value(width * s, height * t).max() - 1e-9

@@ -26,6 +26,8 @@ ALL = {
     "digits, one hull": lambda: one_hull(digits(150)[0]),
     "reduced, fractional": lambda: reduced(*clouds(1, 20, 30, 3, 1.5), 0.13),
     "reduced, all points of a class": lambda: reduced(*clouds(2, 10, 30, 3, 1.0), 0.1),
+    "reduced, two caps": lambda: reduced(*clouds(1, 20, 30, 3, 1.5), 0.13, D_minus=0.4),
+    "reduced, a cap for one class": lambda: reduced(*clouds(1, 20, 30, 3, 1.5), 0.2, D_minus=1.0),
     "one hull, far": lambda: one_hull(clouds(5, 20, 20, 4, 1.0)[0] + 2.0),
     "one hull, rbf": lambda: one_hull(clouds(6, 20, 20, 3, 1.0)[0], RBF(gamma=0.5)),
     "one hull, one point": lambda: one_hull(np.array([[3.0, 4.0]])),

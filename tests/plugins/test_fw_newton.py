@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from harness_fw import NewtonFrankWolfe, newton, pivots
-from harness_fw import newton_hot as hot
 from harness_fw.pivots import Coordinates, Pivots
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -62,27 +61,25 @@ def test_the_best_bias_and_step_are_those_of_a_slow_search(seed, n, ties):
     def loss(b):
         return float(np.sum(np.maximum(0.0, 1.0 - y * (products + b)) ** 2))
 
-    bias = hot.best_bias(y, products, float(rng.normal()))
-    slack = np.empty(n)
-    hot.slacks(y, products, bias, slack)
-    np.testing.assert_allclose(slack, np.maximum(0.0, 1.0 - y * (products + bias)))
+    bias, slack = newton.balance(y, products, float(rng.normal()))
+    np.testing.assert_allclose(slack, np.maximum(0.0, 1.0 - y * (products + bias)), atol=1e-14)
     assert abs(y @ slack) <= 1e-9 * max(1.0, slack.sum())
     assert loss(bias) <= min(loss(bias + shift) for shift in (-0.1, -1e-3, 1e-3, 0.1)) + 1e-12
 
-    change, chi = rng.normal(size=n), 2.0
-    straight, bent = float(rng.normal()), float(rng.uniform(0.1, 4.0))
+    change, straight, bent = rng.normal(size=n), float(rng.normal()), float(rng.uniform(0.1, 4.0))
 
-    def along(t):
-        losses = np.maximum(0.0, 1.0 - y * (products + t * change)) ** 2
-        return straight * t + 0.5 * bent * t * t + 0.5 * chi * np.sum(losses)
+    def slope(t):
+        return straight + bent * t - float(np.maximum(0.0, 1.0 - y * (products + t * change)) @ (y * change))
 
-    slope = (along(1e-6) - along(-1e-6)) / 2e-6
-    assert hot.slope_at(0.0, straight, bent, chi, y, products, change) == pytest.approx(slope, rel=1e-3, abs=1e-4)
-    if slope < -1e-3:
-        step = hot.best_step(straight, bent, chi, y, products, change)
-        best = min(along(t) for t in np.linspace(0.0, 1.0, 2001))
+    def derivative(t):
+        active = 1.0 - y * (products + t * change) > 0.0
+        return slope(t), bent + change[active] @ change[active], abs(slope(0.0))
+
+    if slope(0.0) < 0.0:
+        step = newton.root(derivative, 1.0, 0.0, 1.0, 1e-9)
         assert 0.0 < step <= 1.0
-        assert along(step) <= best + 1e-6 * (along(0.0) - best) + 1e-12
+        assert slope(step) <= -1e-9 * slope(0.0)
+        assert step == 1.0 or slope(step) >= 1e-9 * slope(0.0)
 
 
 def plane(n=400, gamma=0.5, chi=10.0):
