@@ -314,6 +314,34 @@ def test_a_descent_ends_where_no_variable_violates(seed, m, copies, groups, kind
     assert violation(active) <= 1.001 * tau + noise
 
 
+@pytest.mark.parametrize("descended", [False, True])
+@pytest.mark.parametrize(("copies", "groups"), [(1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (2, 2)])
+def test_what_a_descent_moved_is_taken_over_as_by_the_twin(copies, groups, descended):
+    active, rng = drawn_dense(5, 30, copies, groups), np.random.default_rng(3)
+    active.compute_matrix()
+    work, w, x, ends = active.work, active.w, active.arrays, active._no_ends()
+    passes.settle(x, active.scores, active._no_ends(), work, False)
+    if descended:  # some variables, or points where each has two
+        work.a[:] = np.where(rng.random(w) < 0.5, work.a, work.lower + rng.random(w) * (work.upper - work.lower))
+    before, wanted = active.a.copy(), active.a.copy()
+    if len(x.a) == w:
+        wanted[:] = work.a
+    else:
+        wanted[:w], wanted[w:] = np.maximum(work.a, 0.0), np.minimum(work.a, 0.0)
+    moved, free = passes.settle(x, active.scores, ends, work, descended)
+    assert active.a.tolist() == wanted.tolist()
+    assert moved == np.count_nonzero(sum((wanted - before)[k : k + w] for k in range(0, len(x.a), w)))
+    assert free == np.count_nonzero((x.lower < x.a) & (x.a < x.upper))
+    assert active.scores == pytest.approx(true_scores(active), abs=1e-12 * (1.0 + np.abs(wanted).sum()))
+    gradient = x.linear - np.tile(active.scores, copies)
+    halves = gradient.reshape(-1, w)
+    np.testing.assert_allclose(work.gradient, halves.mean(axis=0), atol=1e-14)
+    np.testing.assert_allclose(work.tube, (halves[-1] - halves[0]) / 2.0, atol=1e-14)
+    assert (work.lower.tolist(), work.upper.tolist()) == (x.lower[-w:].tolist(), x.upper[:w].tolist())
+    known = naive_directions(x.a, x.lower, x.upper, x.linear, active.scores, x.group, groups)[2]
+    assert ends == pytest.approx(np.array(known).reshape(ends.shape))
+
+
 @pytest.mark.parametrize(
     ("factor", "changed", "ratio"),
     [(4.0, "", 4.0), (1.0, "", 1.0), (0.5, "", 0.0), (4.0, "linear", 0.0), (4.0, "upper", 0.0)],
