@@ -163,10 +163,11 @@ class Engine:
     ) -> None:  # fmt: skip
         self._part = _Part(_Whole(kernel, as_points(x), distances), None, dtype) if part is None else part
         self.kernel, self.dtype, self.threads, self.ridge = kernel, self._part.dtype, threads, float(ridge)
-        self.n = self._part.n
+        self.z, self.n = z, self._part.n
+        if threads < 1:
+            raise ValueError(f"threads={threads} for a kernel; give the number of threads, 1 or more.")
         if z is not None and z.shape != (self.n,):
             raise ValueError(f"z has shape {z.shape} for a kernel over {self.n} points; give one value for each.")
-        self.z = z
 
     def __len__(self) -> int:
         return self.n
@@ -229,8 +230,7 @@ class Engine:
         """
         if not self.is_linear:
             return None
-        counter = self._counter or Counter()
-        return Features(self._part.points, ridge=self.ridge, counter=counter, threads=self.threads)
+        return Features(self._part.points, ridge=self.ridge, counter=self._counter or Counter(), threads=self.threads)
 
     def _like(self, part: _Part, **settings: Any) -> Self:
         """Return an engine of the same kernel over other points, or with other settings."""
@@ -254,8 +254,7 @@ class Engine:
         part, dtype = self._part, np.dtype(changes.pop("dtype", self.dtype))
         if "extra_points" in changes:
             added = as_points(changes.pop("extra_points"))
-            refusal = reason_against(added, self.kernel, self.n_features)
-            if refusal is not None:
+            if (refusal := reason_against(added, self.kernel, self.n_features)) is not None:
                 raise UsageError(f"the kernel cannot be extended: {refusal}")
             part = _Part(_Whole(self.kernel, joined(part.points, added)), None, dtype)
             if self.z is not None:

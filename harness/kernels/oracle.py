@@ -32,21 +32,24 @@ class KernelOracle(Engine):
     kernel : the kernel function
     x : (n, d) points, or (n, n) values for ``precomputed``; None with ``engine``
     cache_mb : memory for cached rows, MB of 2^20 bytes; at least two rows are stored
-    ridge, z, dtype, threads : as in :class:`Engine`
-    engine : the points, ridge, z, dtype and threads of another engine, instead of these
+    ridge, z, dtype, threads : as in :class:`Engine`; those of ``engine`` if None
+    engine : another engine over the points
     shared : rows that the problems of a path share
 
     Returned arrays are read-only.
     """
 
     def __init__(
-        self, kernel: Kernel, x: Points | None, *, cache_mb: float = 256.0, ridge: float = 0.0, z: Vector | None = None,
-        dtype: Any = np.float64, threads: int = 1, counter: Counter | None = None, engine: Engine | None = None,
+        self, kernel: Kernel, x: Points | None, *, cache_mb: float = 256.0, ridge: float | None = None, z: Vector | None = None,
+        dtype: Any = np.float64, threads: int | None = None, counter: Counter | None = None, engine: Engine | None = None,
         part: _Part | None = None, matrices: dict[Any, Block] | None = None, shared: SharedRows | None = None,
     ) -> None:  # fmt: skip
         if engine is not None:
-            part, ridge, z, threads = engine._part, engine.ridge, engine.z, engine.threads  # noqa: SLF001 - of the same class
-        super().__init__(kernel, x, dtype, ridge=ridge, z=z, threads=threads, part=part)
+            part, ridge = engine._part, engine.ridge if ridge is None else ridge  # noqa: SLF001 - of the same class
+            z, threads = engine.z if z is None else z, engine.threads if threads is None else threads
+        super().__init__(
+            kernel, x, dtype, ridge=ridge or 0.0, z=z, threads=1 if threads is None else threads, part=part
+        )
         self.cache_mb = float(cache_mb)
         self._counter = Counter() if counter is None else counter
         if isinstance(engine, KernelOracle) and engine.counter is not self._counter:

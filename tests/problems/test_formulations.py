@@ -297,7 +297,9 @@ def test_the_away_side_is_the_linear_program_over_the_model_s_face(seed, n):
     assert found.epsilon_minus == pytest.approx(farthest / w**2 - 1.0, abs=1e-6)
 
 
-TWO_CAPS = {"smo", "smo-block", "qp", "fw", "gilbert", "fw-pairwise", "fw-fully-corrective", "optsoftmargin"}
+TWO_CAPS = {
+    "smo", "smo-block", "qp", "fw", "gilbert", "fw-pairwise", "mdm", "nearest-point", "fw-fully-corrective", "optsoftmargin",
+}  # fmt: skip
 CAPPED = [
     Case("rbf", ReducedHull, *overlapping(40), RBF(gamma=0.5), {"D": 0.3, "D_minus": 0.07}),
     Case("positives-whole", ReducedHull, *separable(16), Linear(), {"D": 1.0, "D_minus": 0.2}),
