@@ -12,12 +12,10 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from harness.kernels.layout import POWER, RBF_OF_DIFFERENCES
+from harness.kernels.layout import CHUNK_BYTES, POWER, RBF_OF_DIFFERENCES
 
 _INDEX = ir.IntType(64)
 _register: Any = cgutils.alloca_once_value
-# bytes of a chunk, 8 AVX2 registers: two fused multiply-adds a cycle, each four cycles long, keep 8 sums in flight
-CHUNK_BYTES = 256
 # rows that share each line read of a chunk: their sums fill half of the registers of AVX-512, and all of AVX2's for one
 ROWS = 4 if binding.get_host_cpu_features().get("avx512f") else 1
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.kernels.chunks import CHUNK_BYTES, ROWS, add_up, fma, to_values
-from harness.kernels.layout import PRODUCTS, RBF_OF_DIFFERENCES
+from harness.kernels.chunks import ROWS, add_up, fma, to_values
+from harness.kernels.layout import CHUNK_BYTES, PRODUCTS, RBF_OF_DIFFERENCES
 from harness.support.arrays import Block
 from harness.support.jit import compiled, summing
 

@@ -70,9 +70,8 @@ class Features:
         """The compiled loops of scores() and add() over the points."""
         from harness.kernels import compiled as loops
 
-        return (
-            (loops.dense_scores, loops.add_dense) if len(self._arrays) == 1 else (loops.sparse_scores, loops.add_sparse)
-        )
+        dense = len(self._arrays) == 1
+        return (loops.dense_scores, loops.add_dense) if dense else (loops.sparse_scores, loops.add_sparse)
 
     def _weights(self, weights: Block, shape: tuple[int, ...]) -> Block:
         w = np.ascontiguousarray(weights, dtype=np.float64)

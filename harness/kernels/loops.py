@@ -13,9 +13,9 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from harness.kernels.chunks import CHUNK_BYTES, data_of, fma, to_values
+from harness.kernels.chunks import data_of, fma, to_values
 from harness.kernels.compiled import add_by_point, dense_rows, gather, scan
-from harness.kernels.layout import PRODUCTS, RBF_OF_DIFFERENCES, Layout
+from harness.kernels.layout import CHUNK_BYTES, PRODUCTS, RBF_OF_DIFFERENCES, Layout
 from harness.kernels.scan import BLOCK, parts_of
 from harness.support.jit import compiled, inner
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from harness.kernels.backend import Columns, GeneralBackend, KernelBackend, StoredBackend, pieces_of
 from harness.kernels.functions import Exponential, GivenValues, Kernel, OfProducts, Power
-from harness.kernels.layout import POWER, PRODUCTS, RBF_OF_DIFFERENCES, RBF_OF_PRODUCTS, Layout
+from harness.kernels.layout import CHUNK_BYTES, POWER, PRODUCTS, RBF_OF_DIFFERENCES, RBF_OF_PRODUCTS, Layout
 from harness.kernels.points import is_mapped
 from harness.support.arrays import Block
 
@@ -31,7 +31,6 @@ _SAMPLE = 2000  # number of points in which zeros are counted
 _CENTRE_SAMPLE = 2000  # number of points whose mean and spread decide whether to centre
 _FAR = 1e3  # distance from the origin, as a multiple of the spread, beyond which float64 points are centred
 _LOADED_BYTES = 256 << 20  # largest size of mapped points that are laid out in memory
-_CHUNK_BYTES = 256
 _LINE_BYTES = 64
 _ALIGNED_BYTES = 1 << 16  # size of panels from which they begin at a cache line
 BLOCK = 1024  # smallest number of points of a block; larger with many rare features of few points
@@ -308,7 +307,7 @@ def _panels(n: int, depth: int, dtype: np.dtype[Any]) -> tuple[Any, ...]:
 
     Large panels begin at a cache line, as a vector that lies across two costs two reads; to find an address out takes 5 us.
     """
-    chunk, line = _CHUNK_BYTES // dtype.itemsize, _LINE_BYTES // dtype.itemsize
+    chunk, line = CHUNK_BYTES // dtype.itemsize, _LINE_BYTES // dtype.itemsize
     places = -(-n // chunk) * chunk
     size = places * depth
     memory = np.zeros(size + line, dtype)

@@ -75,7 +75,7 @@ def grid(count: int, width: float = 3.2, height: float = 2.6, columns: int = 4) 
 
 
 def plain(figure: Figure) -> Figure:
-    """Put plain numbers at logarithmic axes, powers of ten where one begins below 1e-4; return the figure."""
+    """Put plain numbers at logarithmic axes, powers of ten at long ones that begin below 1e-4; return the figure."""
     from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator
 
     short = EngFormatter(sep="")  # 12.5M
@@ -84,10 +84,10 @@ def plain(figure: Figure) -> Figure:
         if high < 1.2 * low:  # no more than noise
             axis.set_view_interval(low := 0.8 * low, high := 1.25 * high, ignore=True)
         axis.set_minor_formatter("")
-        if high < 500 * low:
+        if short_axis := high < 500 * low:
             few = MaxNLocator(4) if high < 3 * low else LogLocator(subs=(1, 2, 5) if high < 30 * low else (1, 3))
             axis.set_major_locator(few)
-        if low > 1e-4:
+        if short_axis or low > 1e-4:
             axis.set_major_formatter(lambda value, _: short(value) if value >= 1e4 else f"{value:.4g}")
     return figure
 

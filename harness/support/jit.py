@@ -19,22 +19,22 @@ _STRIP = 8192  # of sums: they stay in the core's caches while all rows pass, in
 _SUMS = {"nsz", "reassoc", "contract"}
 
 
-def compiled(function: Callable[..., Any]) -> Any:
-    """Compile a loop: cached on disk, without the interpreter's lock, with numpy's division by zero."""
-    return _njit()(function)
+def compiled(function: Callable[..., Any], **options: Any) -> Any:
+    """Compile a loop: cached on disk, without the interpreter's lock, with numpy's division by zero; ``options`` are numba's."""
+    return _njit(**options)(function)
 
 
-def inner(function: Callable[..., Any]) -> Any:
+def inner(function: Callable[..., Any], **options: Any) -> Any:
     """Compile a function that only compiled ones call.
 
     Half of the compile time of one that takes many arrays is their unpacking, for callers from Python.
     """
-    return _njit(no_cpython_wrapper=True)(function)
+    return _njit(no_cpython_wrapper=True, **options)(function)
 
 
-def inlined(function: Callable[..., Any]) -> Any:
+def inlined(function: Callable[..., Any], **options: Any) -> Any:
     """Compile a short function into those that call it: a state of a dozen arrays is a hundred arguments to a call."""
-    return _njit(no_cpython_wrapper=True, forceinline=True)(function)
+    return _njit(no_cpython_wrapper=True, forceinline=True, **options)(function)
 
 
 def summing(function: Callable[..., Any]) -> Any:
