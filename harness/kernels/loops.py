@@ -56,7 +56,7 @@ def _prepared(k, rows):  # type: ignore[no-untyped-def]
 
 @compiled
 def _write_rows(a, rows, b, columns, out):  # type: ignore[no-untyped-def]
-    """Write k(a_i, b_j) for i in ``rows`` to ``out``, without counting; j in ``columns``, all of b if it is empty."""
+    """Write k(a_i, b_j) for i in ``rows`` to ``out``, (q * m,), without counting; j in ``columns``, all of b if it is empty."""
     panels, depth, norms = b.points
     width, index, chunk = b.n, columns, CHUNK_BYTES // panels.itemsize
     if columns.size:
@@ -64,13 +64,13 @@ def _write_rows(a, rows, b, columns, out):  # type: ignore[no-untyped-def]
         size = -(-width // chunk) * chunk
         panels, norms = np.zeros(size * depth, panels.dtype), np.zeros(size, panels.dtype)
         gather(b.points[0], depth, b.points[2], columns, np.arange(width), panels, norms)
-    prepared, slots, flat = _prepared(a, rows), np.arange(rows.size), out.reshape(out.size)
+    prepared, slots = _prepared(a, rows), np.arange(rows.size)
     zero, rare = np.int64(0), b.features[0].size - depth  # a literal 0 would compile another specialization of the scan
     if rare:
         index = columns if columns.size else np.arange(width)
-        add_by_point(*b.rare, index, *prepared[4:], np.zeros(rare, panels.dtype), flat, slots, width, zero)
+        add_by_point(*b.rare, index, *prepared[4:], np.zeros(rare, panels.dtype), out, slots, width, zero)
     none = np.int64(BLOCK), zero, np.zeros(1, np.int64), np.empty(0, np.uint16), norms[:0]
-    scan(panels, depth, norms, *none, *prepared, flat, slots, width, zero, zero, width, rare > 0, *_form(b))
+    scan(panels, depth, norms, *none, *prepared, out, slots, width, zero, zero, width, rare > 0, *_form(b))
 
 
 @compiled
@@ -189,7 +189,7 @@ def rows_at(k, x, columns, out):  # type: ignore[no-untyped-def]
     finite, extra, slots = True, blank(k, len(x)), np.arange(len(x))
     for q in range(len(x)):
         finite &= put(extra, q, x[q])
-    _write_rows(extra, slots, k, columns, out)
+    _write_rows(extra, slots, k, columns, out.reshape(out.size))
     _add(k.evaluations, out.size)
     return finite
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from harness.kernels.loops import combine, leading, row_between
-from harness.support.jit import compiled
+from harness.support.jit import compiled, inner
 
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 _SECTIONS = 20  # number of golden sections of [0, 1], after which the maximum is known to 7e-5
@@ -60,10 +60,10 @@ def budgeted(k, extra, order, targets, costs, alpha, size, t, scale, shares, val
     return size, t
 
 
-@compiled
+@inner
 def shrink(extra, alpha, size, shares, values):  # type: ignore[no-untyped-def]
     """Remove the support vector with the smallest weight, or merge it with one of its class; return the new size."""
-    least = 0
+    least = np.int64(0)  # a literal 0 would compile what is called with it once more
     for p in range(1, size):
         if abs(alpha[p]) < abs(alpha[least]):
             least = p
@@ -105,7 +105,7 @@ def merge(a, b, value):  # type: ignore[no-untyped-def]
     return h, merged_weight(a, b, value, h)
 
 
-@compiled
+@inner
 def merged_weight(a, b, value, h):  # type: ignore[no-untyped-def]
     """Return a k(x, z) + b k(y, z)."""
     log = np.log(max(value, 1e-300))
@@ -122,7 +122,7 @@ def merging_shares(cells):  # type: ignore[no-untyped-def]
     return shares
 
 
-@compiled
+@inner
 def interpolated(shares, part, value):  # type: ignore[no-untyped-def]
     """Return h by bilinear interpolation in the table, as golden section for every pair would take most of the time."""
     cells = len(shares) - 1

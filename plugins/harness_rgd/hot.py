@@ -84,7 +84,7 @@ def worst(scores, side, sign, drops, draws, cuts, chosen):  # type: ignore[no-un
 
     Of points with equal scores the earlier ones in ``side`` are worse.
     """
-    largest = 0
+    largest = np.int64(0)  # a literal 0 would compile what is called with it once more
     for g in range(drops.size):
         largest = max(largest, drops[g])
     values, points = np.empty(side.size), np.empty(side.size, dtype=np.int64)

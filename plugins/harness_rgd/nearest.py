@@ -29,7 +29,9 @@ def _affine_minimum(vertices: Any, size: Any, scale: Any, factor: Any, y: Any) -
     """
     for i in range(size):
         for j in range(i + 1):
-            value = vertices[i, j] + scale - (factor[i, :j] * factor[j, :j]).sum()
+            value = vertices[i, j] + scale
+            for k in range(j):
+                value -= factor[i, k] * factor[j, k]
             if i > j:
                 factor[i, j] = value / factor[j, j]
             elif value <= _SINGULAR * scale:
@@ -37,11 +39,18 @@ def _affine_minimum(vertices: Any, size: Any, scale: Any, factor: Any, y: Any) -
             else:
                 factor[i, i] = np.sqrt(value)
     for i in range(size):
-        y[i] = (1.0 - (factor[i, :i] * y[:i]).sum()) / factor[i, i]
+        y[i] = 1.0
+        for k in range(i):
+            y[i] -= factor[i, k] * y[k]
+        y[i] /= factor[i, i]
+    total = 0.0
     for i in range(size - 1, -1, -1):
-        y[i] = (y[i] - (factor[i + 1 : size, i] * y[i + 1 : size]).sum()) / factor[i, i]
-    total = y[:size].sum()
-    y[:size] /= total
+        for k in range(i + 1, size):
+            y[i] -= factor[k, i] * y[k]
+        y[i] /= factor[i, i]
+        total += y[i]
+    for i in range(size):
+        y[i] /= total
     return True
 
 
@@ -75,7 +84,8 @@ def _convex_minimum(vertices: Any, pairs: Any, weights: Any, size: Any, scale: A
                 far = weights[k] / (weights[k] - y[k]) if weights[k] > y[k] else 0.0
                 if leaving < 0 or far < step:
                     step, leaving = far, k
-        weights[:size] += step * (y[:size] - weights[:size])
+        for k in range(size):
+            weights[k] += step * (y[k] - weights[k])
         if leaving < 0:
             return size
         weights[leaving] = 0.0
@@ -96,23 +106,34 @@ def _append_vertex(gram: Any, vertices: Any, pairs: Any, size: Any, up: Any, dow
 @inner
 def _expand(gram: Any, pairs: Any, weights: Any, size: Any, coef: Any, scores: Any) -> Any:
     """Write the weights of the points to ``coef`` and the scores of all points to ``scores``; return |w|^2."""
-    total = weights[:size].sum()
-    coef[:], scores[:] = 0.0, 0.0
+    total, squared = 0.0, 0.0
+    for k in range(size):
+        total += weights[k]
+    for i in range(coef.size):
+        coef[i] = scores[i] = 0.0
     for k in range(size):
         coef[pairs[0, k]] += weights[k] / total
         if pairs[1, k] >= 0:
             coef[pairs[1, k]] -= weights[k] / total
-    for j in np.flatnonzero(coef):
-        scores += coef[j] * gram[j]
-    return (coef * scores).sum()
+    for j in range(coef.size):
+        if coef[j] != 0.0:
+            for i in range(coef.size):
+                scores[i] += coef[j] * gram[j, i]
+    for i in range(coef.size):
+        squared += coef[i] * scores[i]
+    return squared
 
 
 @inner
 def _extremes(scores: Any, side: Any, active: Any) -> Any:
     """Return the active point of the first hull with the least score and of the second with the largest; -1 if none."""
-    ups, downs = np.flatnonzero(active & (side > 0)), np.flatnonzero(active & (side < 0))
-    up = ups[scores[ups].argmin()] if len(ups) else -1
-    return up, downs[scores[downs].argmax()] if len(downs) else -1
+    up = down = -1
+    for i in range(side.size):
+        if active[i] and side[i] > 0 and (up < 0 or scores[i] < scores[up]):
+            up = i
+        if active[i] and side[i] < 0 and (down < 0 or scores[i] > scores[down]):
+            down = i
+    return up, down
 
 
 @compiled
@@ -127,12 +148,15 @@ def nearest(gram: Any, side: Any, active: Any, coef: Any) -> Any:
     coef : (n,) float64, written: +u, -v
     """
     n = len(side)
-    coef[:] = 0.0
-    scores = np.zeros(n)
+    scores, two_hulls, scale = np.zeros(n), False, 1e-300
+    for i in range(n):
+        coef[i] = 0.0
+        two_hulls |= side[i] < 0
+        scale = max(scale, 4.0 * gram[i, i]) if active[i] else scale
     up, down = _extremes(scores, side, active)
-    if up < 0 or (down < 0 and side.min() < 0):
+    if up < 0 or (down < 0 and two_hulls):
         return np.inf
-    room, scale = min(n + 2, _MAX_VERTICES), max(1e-300, 4.0 * np.diag(gram)[active].max())
+    room = min(n + 2, _MAX_VERTICES)
     pairs, weights, y = np.empty((2, room), np.int64), np.empty(room), np.empty(room)
     vertices, factor = np.empty((room, room)), np.empty((room, room))
     size, squared, before = 0, 0.0, np.inf
@@ -144,7 +168,9 @@ def nearest(gram: Any, side: Any, active: Any, coef: Any) -> Any:
         up, down = _extremes(scores, side, active)
         reach = scores[up] - (scores[down] if down >= 0 else 0.0)
         near = squared - reach <= _ACCURACY * squared or squared <= _SINGULAR * scale
-        present = ((pairs[0, :size] == up) & (pairs[1, :size] == down)).any()
+        present = False
+        for k in range(size):
+            present |= pairs[0, k] == up and pairs[1, k] == down
         # in exact arithmetic each new vertex lowers the distance
         if near or present or squared >= before or size == room:
             break
@@ -166,10 +192,12 @@ def bound_by_disjoint_pairs(gram: Any, side: Any, active: Any, free: Any, budget
     squared = nearest(gram, side, remaining, coef)
     pair, bound = coef.copy(), squared
     for _ in range(budget):
-        support = (pair != 0.0) & free
-        if not support.any():
+        any_free = False
+        for i in range(pair.size):
+            if free[i] and pair[i] != 0.0:
+                remaining[i], any_free = False, True
+        if not any_free:
             break
-        remaining &= ~support
         bound = max(bound, nearest(gram, side, remaining, pair))
         if bound == np.inf:
             break
