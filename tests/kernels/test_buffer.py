@@ -101,7 +101,8 @@ def test_rows_are_added_to_their_range_and_no_further(dtype, count, start, stop)
     add_rows(added, rows, slots, coef, start, stop)
     for slot, c in zip(slots, coef, strict=True):
         wanted[start:stop] += c * rows[slot, start:stop].astype(float)
-    assert added == pytest.approx(wanted, rel=1e-12, abs=1e-9)  # the sums are in float64 whatever the rows are
+    # the sums are in float64 whatever the rows are
+    np.testing.assert_allclose(added, wanted, rtol=1e-12, atol=1e-9)
     assert added[:start].tobytes() == scores[:start].tobytes()
     assert added[stop:].tobytes() == scores[stop:].tobytes()
 
