@@ -6,7 +6,7 @@ the passes over all variables (:mod:`harness_smo.lanes`).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,13 +57,11 @@ def _begin(work: WorkingSet, rise: Block, fall: Block, zeros: Block, tau: float)
 
 
 @inlined
-def _move_all(
-    rise: Block, fall: Block, kernel: Block, zeros: Block, p_i: int, p_j: int, step: float, edge: int
-) -> tuple[int, int, int, int, float, float]:
+def _move_all(arrays: Any, step: float, p_i: int, p_j: int, edge: int) -> tuple[int, int, int, int, float, float]:
     """Subtract step (K_i - K_j) from the gradient; return begin, end, and first variable in rows of the worst group, i, g_i, g_j."""
-    w, first = len(rise), len(rise) - len(kernel)
-    i, up, low = move(rise, fall, kernel, zeros, p_i, p_j, step, 0, edge, 0)
-    i_2, up_2, low_2 = move(rise, fall, kernel, zeros, p_i, p_j, step, edge, w, first)
+    w, first = len(arrays[0]), len(arrays[0]) - len(arrays[3])
+    i, up, low = move(arrays, step, p_i, p_j, 0, edge, 0)
+    i_2, up_2, low_2 = move(arrays, step, p_i, p_j, edge, w, first)
     if up_2 - low_2 > up - low:
         return edge, w, first, i_2, up_2, low_2
     return 0, edge, 0, i, up, low
@@ -105,9 +103,9 @@ def pair_descent(work: WorkingSet, cut: int, tau: float, limit: int) -> int:
     w = len(a)
     rise, fall, zeros = np.empty(w, kernel.dtype), np.empty(w, kernel.dtype), np.empty(w, kernel.dtype)
     tau = _begin(work, rise, fall, zeros, tau)
-    p_i, p_j, step = -1, -1, 0.0
+    arrays, p_i, p_j, step = (rise, fall, diagonal, kernel, zeros), -1, -1, 0.0
     for steps in range(limit + 1):
-        begin, end, first, i, g_i, low = _move_all(rise, fall, kernel, zeros, p_i, p_j, step, w if cut < 0 else cut)
+        begin, end, first, i, g_i, low = _move_all(arrays, step, p_i, p_j, w if cut < 0 else cut)
         if cut < 0:
             i, g_i, low = w if g_i < 0.0 else i, max(g_i, 0.0), min(low, 0.0)
         if steps == limit or not g_i - low > tau:
@@ -116,7 +114,7 @@ def pair_descent(work: WorkingSet, cut: int, tau: float, limit: int) -> int:
         if i < w:
             p_i, k_ii, end_i = i - first, np.float64(diagonal[i - first]), _end(a[i], tube[i], upper[i])
             step = end_i - a[i]
-        j, gain = partner(fall, diagonal, kernel, zeros, p_i, g_i, k_ii, _TINY, begin, end, first)
+        j, gain = partner(arrays, g_i, k_ii, _TINY, p_i, begin, end, first)
         curvature = k_ii
         if cut < 0 and g_i > 0.0 and g_i * g_i / max(k_ii, _TINY) > gain:
             j = w

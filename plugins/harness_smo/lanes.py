@@ -2,6 +2,9 @@
 
 LLVM vectorises the extremes of a loop, but not where they are: here each element of a vector remembers the variable, and nothing
 is searched for after a pass. Gains are compared as fractions, as divisions would take longer than all the rest.
+
+Both passes take the arrays of a descent, (rise, fall, diagonal, kernel, zeros), numbers, and at last variables begin, end, first:
+they work on [begin, end), and a kernel row, which is ``zeros`` for a negative point, starts at the variable ``first``.
 """
 
 from __future__ import annotations
@@ -16,21 +19,21 @@ from numba.extending import intrinsic
 
 # bytes of a vector: two registers of AVX-512, which need not wait for each other; with one 1.1 to 1.3 times as long
 _VECTOR_BYTES = 128
-_INDEX = ir.IntType(64)
-_INFINITY = float("inf")
+_INDEX, _INFINITY = ir.IntType(64), float("inf")
 _variable: Any = cgutils.alloca_once_value
 _tuple: Any = types.Tuple
+_unpack: Any = cgutils.unpack_tuple
 
 
 class _Pass:
-    """Builds a pass over variables [begin, end), the last two arguments but one, on vectors of the first argument's dtype.
-
-    The last argument is the variable at which the first element of a kernel row stands.
-    """
+    """Builds a pass over variables on vectors of numbers of the kernel's dtype."""
 
     def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any) -> None:
         self.context, self.builder, self.signature, self.arguments = context, builder, signature, arguments
-        self.dtype = signature.args[0].dtype
+        kinds, values = signature.args[0].types, _unpack(builder, arguments[0])
+        arrays = [context.make_array(kind)(context, builder, value) for kind, value in zip(kinds, values, strict=True)]
+        self.rise, self.fall, self.diagonal, self.kernel, self.zeros = (each.data for each in arrays)
+        self.length, self.dtype = builder.extract_value(arrays[3].shape, 1), kinds[0].dtype
         self.scalar, self.size = (ir.FloatType(), 4) if self.dtype == types.float32 else (ir.DoubleType(), 8)
         self.width = _VECTOR_BYTES // self.size
         self.vector = ir.VectorType(self.scalar, self.width)
@@ -45,49 +48,45 @@ class _Pass:
 
     def number(self, k: int) -> Any:
         """Return the vector whose elements are all argument ``k``."""
-        return self.splat(self.context.cast(self.builder, self.arguments[k], self.signature.args[k], self.dtype))
+        return self.splat(self.context.cast(self.builder, self.arguments[k], types.float64, self.dtype))
 
-    def address(self, k: int, start: Any) -> Any:
-        """Return the address of the vector that begins at element ``start`` of argument ``k``, an array."""
-        array = self.context.make_array(self.signature.args[k])(self.context, self.builder, value=self.arguments[k])
-        return self.builder.bitcast(self.builder.gep(array.data, [start]), self.vector.as_pointer())
+    def row(self, point: Any) -> Any:
+        """Return the address of a kernel row."""
+        address = self.builder.gep(self.kernel, [self.builder.mul(point, self.length)])
+        return self.builder.select(self.builder.icmp_signed("<", point, _INDEX(0)), self.zeros, address)
 
-    def row(self, k: int, point: Any, start: Any) -> Any:
-        """Return the address of the vector from ``start`` on in row ``point`` of argument ``k``, in the next argument if negative."""
-        kernel = self.context.make_array(self.signature.args[k])(self.context, self.builder, value=self.arguments[k])
-        length = self.builder.extract_value(kernel.shape, 1)
-        address = self.address(k, self.builder.add(self.builder.mul(point, length), start))
-        return self.builder.select(self.builder.icmp_signed("<", point, _INDEX(0)), self.address(k + 1, start), address)
-
-    def load(self, address: Any, mask: Any, otherwise: float = 0.0) -> Any:
-        """Return the elements of ``mask``, all if it is None, of the vector there, and ``otherwise`` for the others."""
+    def load(self, data: Any, start: Any, mask: Any, otherwise: float = 0.0) -> Any:
+        """Return the elements of ``mask``, all if it is None, from ``start`` on, and ``otherwise`` for the others."""
+        address = self._address(data, start)
         if mask is None:
             return self.builder.load(address, align=self.size)
         return self._call(
             "masked.load", ".p0", self.vector, address, ir.IntType(32)(self.size), mask, self.splat(otherwise)
         )
 
-    def store(self, vector: Any, address: Any, mask: Any) -> None:
+    def store(self, vector: Any, data: Any, start: Any, mask: Any) -> None:
+        address = self._address(data, start)
         if mask is None:
             self.builder.store(vector, address, align=self.size)
         else:
             self._call("masked.store", ".p0", ir.VoidType(), vector, address, ir.IntType(32)(self.size), mask)
 
+    def _address(self, data: Any, start: Any) -> Any:
+        return self.builder.bitcast(self.builder.gep(data, [start]), self.vector.as_pointer())
+
     def _call(self, name: str, suffix: str, result: Any, *arguments: Any) -> Any:
         kind, letter = ir.FunctionType(result, [each.type for each in arguments]), "i" if name.endswith("umin") else "f"
         name = f"llvm.{name}.v{self.width}{letter}{8 * self.size}{suffix}"
         function = cgutils.get_or_insert_function(self.builder.module, kind, name)  # type: ignore[no-untyped-call]
-        return self.builder.call(
-            function, arguments, fastmath=("nnan",) if name.startswith("llvm.vector.reduce.f") else ()
-        )
+        return self.builder.call(function, arguments, fastmath=("nnan",) if "reduce.f" in name else ())
 
     def run(self, work: Callable[[Any, Any, Any, Any], None]) -> None:
         """Build ``work(start, of row, places, mask)`` for each vector; the mask is None where all elements are used."""
         build, (begin, end, first) = self.builder, self.arguments[-3:]
-        elements, narrow = ir.Constant(self.places, list(range(self.width))), self.places.element
+        elements = ir.Constant(self.places, list(range(self.width)))
 
         def narrowed(value: Any) -> Any:
-            return self.splat(value if self.size == 8 else build.trunc(value, narrow))
+            return self.splat(value if self.size == 8 else build.trunc(value, self.places.element))
 
         def step(start: Any, mask: Any) -> None:
             work(start, build.sub(start, first), build.add(narrowed(start), elements), mask)
@@ -111,33 +110,21 @@ class _Pass:
         return self._call(f"vector.reduce.{name}", "", self.scalar, vector)
 
 
-def _typed_move(
-    _typing: Any,
-    rise: Any,
-    fall: Any,
-    kernel: Any,
-    zeros: Any,
-    _i: Any,
-    _j: Any,
-    _step: Any,
-    _begin: Any,
-    _end: Any,
-    _first: Any,
-) -> Any:
-    """Subtract step (K_i - K_j) from both copies of the gradient; return where its largest rise is, that, and its smallest fall."""
+def _typed_move(_typing: Any, arrays: Any, _step: Any, _i: Any, _j: Any, _begin: Any, _end: Any, _first: Any) -> Any:
+    """Subtract step (K_i - K_j) from rise and fall; return where the largest rise is, that, and the smallest fall."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         over, b = _Pass(context, builder, signature, arguments), builder
-        step, where = over.number(6), _variable(b, ir.Constant(over.places, None))
+        step, rows = over.number(1), [over.row(point) for point in arguments[2:4]]
         up, low = (_variable(b, over.splat(end)) for end in (-_INFINITY, _INFINITY))
+        where = _variable(b, ir.Constant(over.places, None))
 
         def work(start: Any, of_row: Any, places: Any, mask: Any) -> None:
-            x_i, x_j = (over.load(over.row(2, arguments[k], of_row), mask) for k in (4, 5))
+            x_i, x_j = (over.load(row, of_row, mask) for row in rows)
             change, moved = b.fmul(step, b.fsub(x_i, x_j), flags=("contract",)), []
-            for k, none in ((0, -_INFINITY), (1, _INFINITY)):
-                address = over.address(k, start)
-                moved.append(b.fsub(over.load(address, mask, none), change, flags=("contract",)))
-                over.store(moved[k], address, mask)
+            for slopes, none in ((over.rise, -_INFINITY), (over.fall, _INFINITY)):
+                moved.append(b.fsub(over.load(slopes, start, mask, none), change, flags=("contract",)))
+                over.store(moved[-1], slopes, start, mask)
             higher, lower = b.fcmp_ordered(">", moved[0], b.load(up)), b.fcmp_ordered("<", moved[1], b.load(low))
             b.store(b.select(higher, places, b.load(where)), where)
             b.store(b.select(higher, moved[0], b.load(up)), up)
@@ -147,24 +134,23 @@ def _typed_move(
         return over.result(b.load(up), b.load(where), over.reduce("fmin", b.load(low)))
 
     index, number = types.int64, types.float64
-    return _tuple((index, number, number))(rise, fall, kernel, zeros, index, index, number, index, index, index), build
+    return _tuple((index, number, number))(arrays, number, *(index,) * 5), build
 
 
 def _typed_partner(
-    _typing: Any, fall: Any, diagonal: Any, kernel: Any, zeros: Any, _i: Any, _g_i: Any, _k_ii: Any, _tiny: Any, _begin: Any, _end: Any, _first: Any
-) -> Any:  # fmt: skip
+    _typing: Any, arrays: Any, _g_i: Any, _k_ii: Any, _tiny: Any, _i: Any, _begin: Any, _end: Any, _first: Any
+) -> Any:
     """Return the k with the largest (g_i - g_k)^2 / (K_ii + K_kk - 2 K_ik), and that, 0 where no g_k < g_i."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         over, b = _Pass(context, builder, signature, arguments), builder
-        (g_i, k_ii, tiny), zero = (over.number(k) for k in (5, 6, 7)), over.splat(0.0)
+        (g_i, k_ii, tiny), row, zero = (over.number(k) for k in (1, 2, 3)), over.row(arguments[4]), over.splat(0.0)
         where = _variable(b, ir.Constant(over.places, None))
         square, curvature = _variable(b, zero), _variable(b, over.splat(1.0))  # of the largest gain
 
         def work(start: Any, of_row: Any, places: Any, mask: Any) -> None:
-            k_kk = over.load(over.address(1, of_row), mask)
-            k_ik = over.load(over.row(2, arguments[4], of_row), mask)
-            slope = b.fsub(g_i, over.load(over.address(0, start), mask, _INFINITY))
+            k_kk, k_ik = over.load(over.diagonal, of_row, mask), over.load(row, of_row, mask)
+            slope = b.fsub(g_i, over.load(over.fall, start, mask, _INFINITY))
             slope = b.select(b.fcmp_ordered(">", slope, zero), slope, zero)
             bend = b.fsub(b.fadd(k_ii, k_kk), b.fadd(k_ik, k_ik))
             bend = b.select(b.fcmp_ordered(">", bend, tiny), bend, tiny)
@@ -177,9 +163,7 @@ def _typed_partner(
         return over.result(b.fdiv(b.load(square), b.load(curvature)), b.load(where))
 
     index, number = types.int64, types.float64
-    return _tuple((index, number))(
-        fall, diagonal, kernel, zeros, index, number, number, number, index, index, index
-    ), build
+    return _tuple((index, number))(arrays, number, number, number, *(index,) * 4), build
 
 
 move: Any = intrinsic(_typed_move)
