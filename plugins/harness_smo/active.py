@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,6 +85,7 @@ class ActiveSet:
         self.previous: Index = np.empty(0, dtype=np.intp)  # the last working set
         self.scratch: Block = np.empty(0, self.kernel.dtype)
         self.ends: list[tuple[float, float]] = []
+        self.no_ends = np.array(form.groups * [[-np.inf, np.inf]] or [[0.0, 0.0]])  # those of no variables
         self.rounds = self.steps = 0
         self.w = self.m if form.groups < 2 else len(self.a)
         self.cut = int(np.count_nonzero(self.group[: self.w] == 0)) if form.groups else -1
@@ -117,15 +118,10 @@ class ActiveSet:
         """Return the gradient where a variable may rise, else -inf, and where it may fall, else inf; set the ends."""
         from harness_smo import passes
 
-        rise, fall, ends = np.empty(self.w), np.empty(self.w), self._no_ends()
+        rise, fall, ends = np.empty(self.w), np.empty(self.w), self.no_ends.copy()
         passes.directions(self.arrays, self.scores, ends, rise, fall)
-        self.ends = [(up, low) for up, low in ends.tolist()]
+        self.ends = ends.tolist()
         return rise, fall
-
-    def _no_ends(self) -> Vector:
-        """Return the ends of no variables, (groups, 2)."""
-        groups = self.form.groups
-        return np.array(groups * [[-np.inf, np.inf]] if groups else [[0.0, 0.0]])
 
     def round(self, tau: float) -> int:
         """Descend in one working set; return CONVERGED, MOVED or STALLED."""
@@ -254,32 +250,39 @@ class DenseActiveSet(ActiveSet):
 
     def compute_matrix(self) -> None:
         """Compute the kernel matrix: from now on a round makes full use of it."""
-        from harness_smo.descent import WorkingSet
-
         everything = np.arange(self.m)
         self.cache.compute(everything, self.cache.reserve(everything))
         self.matrix, self.has_matrix = self.cache.rows, True
         self.unpaid: float | None = None  # steps times variables since the last Newton step; None before any
-        # descents change its variables, which passes.settle() states
-        self.work = WorkingSet(self.matrix, self.diagonal, *(np.empty(self.w) for _ in range(5)))
+
+    @cached_property
+    def work(self) -> Any:
+        """The working set of all variables, which :meth:`settle` states and descents change."""
+        from harness_smo.descent import WorkingSet
+
+        return WorkingSet(self.cache.rows, self.diagonal, *np.empty((5, self.w)))
+
+    def settle(self, *, descended: bool = False) -> tuple[int, int]:
+        """Take over what a descent has moved, and state the next one; return how many moved and how many are free."""
+        from harness_smo import passes
+
+        ends = self.no_ends.copy()
+        moved, free = passes.settle(self.arrays, self.scores, ends, self.work, descended)
+        self.ends = ends.tolist()
+        self.cache.hit(moved)
+        return moved, free
 
     def round(self, tau: float) -> int:
         """Work until no pair violates by tau, or for some milliseconds; return CONVERGED, MOVED or STALLED."""
-        from harness_smo import descent, passes
+        from harness_smo import descent
 
-        if not self.has_matrix:
-            self.directions()
-            if self.violation <= tau:
-                return CONVERGED
-            self.compute_matrix()
         work, w, spent, rounds, descended = self.work, self.w, 0.0, self.rounds, False
         while True:
-            ends = self._no_ends()
-            moved, free = passes.settle(self.arrays, self.scores, ends, work, descended)
-            self.ends = [(up, low) for up, low in ends.tolist()]
-            self.cache.hit(moved)
+            moved, free = self.settle(descended=descended)
             if self.violation <= tau:
                 return CONVERGED
+            if not self.has_matrix:
+                self.compute_matrix()
             if descended and not moved:
                 return MOVED if self.rounds > rounds + 1 else self._try_newton(tau)
             if spent >= TUNING.pause:
@@ -301,7 +304,7 @@ class DenseActiveSet(ActiveSet):
         before = self.violation
         if not np.isfinite(self.settings.newton_price) or not self._newton(tau):
             return STALLED
-        self.directions()
+        self.settle()
         return MOVED if self.violation < before else STALLED
 
     def _update(self, variables: Index, change: Vector) -> None:

@@ -1,8 +1,7 @@
-"""The compiled loops of block SMO that descend in a working set.
+"""The compiled loop of block SMO that descends in a working set.
 
-Reductions run over segments of a few hundred entries through LLVM's maxnum and minnum, which it vectorises;
-an entry that may not move is -inf among those that may rise and inf among those that may fall, so that no
-branch is left in the passes.
+An entry that may not move is -inf among those that may rise and inf among those that may fall, so that no branch is left in
+the passes over all variables (:mod:`harness_smo.lanes`).
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.support.arrays import Block, Index, Vector
-from harness.support.jit import compiled, fast, inlined, larger, seek, smaller
+from harness.support.arrays import Block, Vector
+from harness.support.jit import compiled, inlined
+from harness_smo.lanes import move, partner
 
 _RESOLUTION = 8.0  # machine epsilons times the largest gradient, below which a violation may be rounding
-_SEGMENT = 256  # entries of a segment, whose extremes are stored: short enough to search, long enough to vectorise
 _TINY = 1e-12  # curvature in place of 0: two points on top of each other
 
 
@@ -46,116 +45,43 @@ def _directed(g: float, tube: float, a: float, lower: float, upper: float) -> tu
     return rise, fall
 
 
-@fast
-def _gains(fall: Block, diagonal: Block, row: Block, gains: Block, g_i: Any, k_ii: Any, tiny: Any) -> Any:
-    """Write (g_i - g_k)^2 / (K_ii + K_kk - 2 K_ik), 0 where g_k >= g_i, and return the largest."""
-    zero = k_ii - k_ii
-    best = zero
-    for k in range(len(fall)):
-        difference = larger(g_i - fall[k], zero)
-        curvature = larger(k_ii + diagonal[k] - (row[k] + row[k]), tiny)
-        gain = difference * difference / curvature
-        gains[k] = gain
-        best = larger(best, gain)
-    return best
-
-
-@fast
-def _move(rise: Block, fall: Block, row_i: Block, row_j: Block, step: Any) -> tuple[Any, Any]:
-    """Subtract step (K_i - K_j) from both copies of the gradient; return the new largest rise and smallest fall."""
-    change = step * (row_i[0] - row_j[0])
-    up, low = rise[0] - change, fall[0] - change
-    for k in range(len(rise)):
-        change = step * (row_i[k] - row_j[k])
-        r, f = rise[k] - change, fall[k] - change
-        rise[k] = r
-        fall[k] = f
-        up, low = larger(up, r), smaller(low, f)
-    return up, low
-
-
-@compiled
-def _segments(n: int, cut: int) -> tuple[Index, int]:
-    """Return the edges of segments of [0, n), none across ``cut``, and how many of them are before it."""
-    first = (cut + _SEGMENT - 1) // _SEGMENT
-    count = first + (n - cut + _SEGMENT - 1) // _SEGMENT
-    edges = np.empty(count + 1, np.intp)
-    for b in range(count):
-        edges[b] = b * _SEGMENT if b < first else cut + (b - first) * _SEGMENT
-    edges[count] = n
-    return edges, first
+@inlined
+def _begin(work: WorkingSet, rise: Block, fall: Block, zeros: Block, tau: float) -> float:
+    """Fill the arrays; return tau, or the violation that may be rounding of the gradient."""
+    resolution = _RESOLUTION * (2.0**-23 if rise.itemsize == 4 else 2.0**-52)
+    for v in range(len(rise)):
+        tau = max(tau, resolution * abs(work.gradient[v]))
+        rise[v], fall[v] = _directed(work.gradient[v], work.tube[v], work.a[v], work.lower[v], work.upper[v])
+        zeros[v] = 0.0
+    return tau
 
 
 @inlined
-def _point(v: int, m: int) -> int:
-    """Return v mod m for v < 2 m."""
-    return v - m if v >= m else v
+def _move_all(arrays: Any, step: float, p_i: int, p_j: int, edge: int) -> tuple[int, int, int, int, float, float]:
+    """Subtract step (K_i - K_j) from the gradient; return begin, end, and first variable in rows of the worst group, i, g_i, g_j."""
+    w, first = len(arrays[0]), len(arrays[0]) - len(arrays[3])
+    i, up, low = move(arrays, step, p_i, p_j, 0, edge, 0)
+    i_2, up_2, low_2 = move(arrays, step, p_i, p_j, edge, w, first)
+    if up_2 - low_2 > up - low:
+        return edge, w, first, i_2, up_2, low_2
+    return 0, edge, 0, i, up, low
 
 
 @inlined
-def _move_all(
-    edges: Index, rise: Block, fall: Block, ups: Block, lows: Block, row_i: Block, row_j: Block, step: Any
-) -> None:
-    """Call :func:`_move` segment by segment; write the extremes of each."""
-    for b in range(len(edges) - 1):
-        s, e = edges[b], edges[b + 1]
-        p, q = _point(s, len(row_i)), _point(s, len(row_i)) + e - s
-        ups[b], lows[b] = _move(rise[s:e], fall[s:e], row_i[p:q], row_j[p:q], step)
+def _end(a: float, tube: float, bound: float) -> float:
+    """Return how far the slope of a variable on its way to a bound is the same: to 0 if it changes there, else to the bound."""
+    return 0.0 if tube > 0.0 and a * bound < 0.0 else bound
 
 
 @inlined
-def _worst_group(first: int, ups: Block, lows: Block, tau: float) -> tuple[int, int, int]:
-    """Return the segment with the largest rise of the group that violates most, -1 if none does by tau, and its segments."""
-    best, begin, stop, worst = -1, 0, 0, tau
-    for group in range(2):
-        left, right = (0, first) if group == 0 else (first, len(ups))
-        if left == right:
-            continue
-        high, low = left, lows[left]
-        for b in range(left + 1, right):
-            if ups[b] > ups[high]:
-                high = b
-            low = min(low, lows[b])
-        violation = np.float64(ups[high]) - np.float64(low)
-        if violation > worst:
-            best, begin, stop, worst = high, left, right, violation
-    return best, begin, stop
-
-
-@inlined
-def _place(edges: Index, segment: int, values: Block, wanted: Any) -> int:
-    """Return the variable of a segment at which ``wanted`` first stands in ``values``; -1 if the segment is -1."""
-    if segment < 0:
-        return -1
-    if segment == len(edges) - 1:
-        return int(edges[segment])
-    s, e = edges[segment], edges[segment + 1]
-    place: int = s + seek(values[s:e], wanted)
-    return place
-
-
-@inlined
-def _partner(
-    edges: Index, begin: int, stop: int, fall: Block, lows: Block, diagonal: Block, row: Block, gains: Block, number: Block
-) -> int:  # fmt: skip
-    """Return the variable of the segments [begin, stop) that gains most with i, -1 if none does.
-
-    number : g_i, K_ii and the least curvature
-    """
-    g_i, k_ii, tiny = number[0], number[1], number[2]
-    best, where = tiny - tiny, -1
-    for b in range(begin, stop):
-        if lows[b] < g_i:
-            if b == len(edges) - 1:
-                gain = g_i * g_i / larger(k_ii, tiny)
-            else:
-                s, e = edges[b], edges[b + 1]
-                p, q = _point(s, len(row)), _point(s, len(row)) + e - s
-                gain = _gains(fall[s:e], diagonal[p:q], row[p:q], gains[s:e], g_i, k_ii, tiny)
-            if gain > best:
-                best, where = gain, b
-    place: int = _place(edges, where, gains, best)
-    return place
+def _moved(
+    a: float, tube: float, lower: float, upper: float, g: float, step: float, end: float
+) -> tuple[float, float, float]:
+    """Return a variable whose slope is g after a step, at most to ``end``, and its slopes there."""
+    # a clipped variable is set to its bound: one rounding error away it would count as free
+    after = end if step == end - a else a + step
+    g += tube if a > 0.0 or (a == 0.0 and step > 0.0) else -tube
+    return after, *_directed(g, tube, after, lower, upper)
 
 
 @compiled
@@ -173,63 +99,42 @@ def pair_descent(work: WorkingSet, cut: int, tau: float, limit: int) -> int:
     -------
     Steps taken, at most ``limit``.
     """
-    a, lower, upper, tube = work.a, work.lower, work.upper, work.tube
-    diagonal, dtype, w, m = work.diagonal, work.kernel.dtype, len(work.a), len(work.kernel)
-    edges, first = _segments(w, w if cut < 0 else cut)
-    rise, fall, gains = np.empty(w, dtype), np.empty(w, dtype), np.empty(w, dtype)
-    segments = len(edges) if cut < 0 else len(edges) - 1  # the one more variable is a segment of its own
-    first = segments if cut < 0 else first
-    ups, lows = np.zeros(segments, dtype), np.zeros(segments, dtype)  # extremes of each segment
-    zeros = np.zeros(m, dtype)
-    number = np.zeros(4, dtype)  # converts float64 to the block's dtype
-    number[2] = _TINY
-    resolution = _RESOLUTION * np.finfo(dtype).eps
-    for k in range(w):
-        tau = max(tau, resolution * abs(work.gradient[k]))
-        rise[k], fall[k] = _directed(work.gradient[k], tube[k], a[k], lower[k], upper[k])
-    _move_all(edges, rise, fall, ups, lows, zeros, zeros, number[3])
-    for steps in range(limit):
-        segment, begin, stop = _worst_group(first, ups, lows, tau)
-        if segment < 0:
+    kernel, diagonal, a, lower, upper, _, tube = work
+    w = len(a)
+    rise, fall, zeros = np.empty(w, kernel.dtype), np.empty(w, kernel.dtype), np.empty(w, kernel.dtype)
+    tau = _begin(work, rise, fall, zeros, tau)
+    arrays, p_i, p_j, step = (rise, fall, diagonal, kernel, zeros), -1, -1, 0.0
+    for steps in range(limit + 1):
+        begin, end, first, i, g_i, low = _move_all(arrays, step, p_i, p_j, w if cut < 0 else cut)
+        if cut < 0:
+            i, g_i, low = w if g_i < 0.0 else i, max(g_i, 0.0), min(low, 0.0)
+        if steps == limit or not g_i - low > tau:
             return steps
-        i, point_i, row_i, g_i = _place(edges, segment, rise, ups[segment]), 0, zeros, np.float64(ups[segment])
-        number[0], number[1] = g_i, 0.0
+        p_i, p_j, g_j, k_ii, step, end_i, end_j = -1, -1, 0.0, 0.0, np.inf, np.inf, -np.inf
         if i < w:
-            point_i = _point(i, m)
-            row_i, number[1] = work.kernel[point_i], diagonal[point_i]
-        j, row_j, g_j = _partner(edges, begin, stop, fall, lows, diagonal, row_i, gains, number), zeros, 0.0
-        if j < 0:
+            p_i, k_ii, end_i = i - first, np.float64(diagonal[i - first]), _end(a[i], tube[i], upper[i])
+            step = end_i - a[i]
+        j, gain = partner(arrays, g_i, k_ii, _TINY, p_i, begin, end, first)
+        curvature = k_ii
+        if cut < 0 and g_i > 0.0 and g_i * g_i / max(k_ii, _TINY) > gain:
+            j = w
+        elif gain == 0.0:
             return steps
-        curvature = np.float64(number[1])
-        if j < w:
-            point_j = _point(j, m)
-            row_j, g_j = work.kernel[point_j], np.float64(fall[j])
-            curvature += np.float64(diagonal[point_j]) - 2.0 * np.float64(row_i[point_j])
-        # the slope of a variable changes at 0
-        top = np.inf if i == w else (0.0 if a[i] < 0.0 and tube[i] > 0.0 else upper[i])
-        bottom = -np.inf if j == w else (0.0 if a[j] > 0.0 and tube[j] > 0.0 else lower[j])
-        step = (g_i - g_j) / max(curvature, _TINY)
-        if i < w:
-            step = min(step, top - a[i])
-        if j < w:
-            step = min(step, a[j] - bottom)
+        else:
+            p_j, g_j, end_j = j - first, np.float64(fall[j]), _end(a[j], tube[j], lower[j])
+            curvature += np.float64(diagonal[p_j]) - (2.0 * np.float64(kernel[p_i, p_j]) if p_i >= 0 else 0.0)
+            step = min(step, a[j] - end_j)
+        step = min(step, (g_i - g_j) / max(curvature, _TINY))
         moved = False
-        # before the pass that moves them, as i may fall then and j may rise
+        # before the pass that moves the others, as i may fall then and j may rise
         if i < w:
-            # a clipped variable is set to its bound: one rounding error away it would count as free
-            after = top if step == top - a[i] else a[i] + step
-            moved = after != a[i]
-            g_i += tube[i] if a[i] >= 0.0 else -tube[i]
-            a[i] = after
-            rise[i], fall[i] = _directed(g_i, tube[i], after, lower[i], upper[i])
+            before = a[i]
+            a[i], rise[i], fall[i] = _moved(before, tube[i], lower[i], upper[i], g_i, step, end_i)
+            moved = a[i] != before
         if j < w:
-            after = bottom if step == a[j] - bottom else a[j] - step
-            moved = moved or after != a[j]
-            g_j += tube[j] if a[j] > 0.0 else -tube[j]
-            a[j] = after
-            rise[j], fall[j] = _directed(g_j, tube[j], after, lower[j], upper[j])
+            before = a[j]
+            a[j], rise[j], fall[j] = _moved(before, tube[j], lower[j], upper[j], g_j, -step, end_j)
+            moved = moved or a[j] != before
         if not moved:
             return steps
-        number[3] = step
-        _move_all(edges, rise, fall, ups, lows, row_i, row_j, number[3])
     return limit

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.support.arrays import Block, Index, Vector
-from harness.support.jit import add_rows, compiled, fast, larger, smaller
+from harness.support.jit import add_rows, compiled
 
 _TOUCHING = 1e-12  # relative distance from a bound up to which a variable is at it
 
@@ -22,24 +22,6 @@ class Variables(NamedTuple):
     group: Any
 
 
-@fast
-def _directed(
-    a: Vector, lower: Vector, upper: Vector, linear: Vector, scores: Vector, rise: Vector, fall: Vector
-) -> None:
-    """Do what :func:`directions` does for one copy of the points, but for the ends."""
-    for v in range(len(a)):
-        g = linear[v] - scores[v]
-        rise[v] = g if a[v] < upper[v] else -np.inf
-        fall[v] = g if a[v] > lower[v] else np.inf
-
-
-@fast
-def _ends(rise: Vector, fall: Vector, up: float, low: float) -> tuple[float, float]:
-    for v in range(len(rise)):
-        up, low = larger(up, rise[v]), smaller(low, fall[v])
-    return up, low
-
-
 @compiled
 def directions(x: Variables, scores: Vector, ends: Vector, rise: Vector, fall: Vector) -> None:
     """Write the gradient where a variable may rise, else -inf, and where it may fall, else inf; widen ``ends``.
@@ -51,19 +33,15 @@ def directions(x: Variables, scores: Vector, ends: Vector, rise: Vector, fall: V
     rise, fall : (copies * m,), or (m,) where the two variables of a point count as one of either sign; filled
     """
     m, w = len(scores), len(rise)
-    _directed(x.a[:m], x.lower[:m], x.upper[:m], x.linear[:m], scores, rise[:m], fall[:m])
-    if len(x.a) > m:
-        up, low = (rise[m:], fall[m:]) if w > m else (np.empty(m), np.empty(m))
-        _directed(x.a[m:], x.lower[m:], x.upper[m:], x.linear[m:], scores, up, low)
-        if w == m:
-            for p in range(m):
-                rise[p], fall[p] = max(rise[p], up[p]), min(fall[p], low[p])
-    if len(ends) == 1:
-        ends[0, 0], ends[0, 1] = _ends(rise, fall, ends[0, 0], ends[0, 1])
-    else:
-        for v in range(w):
-            k = x.group[v]
-            ends[k, 0], ends[k, 1] = max(ends[k, 0], rise[v]), min(ends[k, 1], fall[v])
+    for v in range(len(x.a)):
+        k, p, g = x.group[v], v if v < w else v - w, x.linear[v] - scores[v if v < m else v - m]
+        up, low = g if x.a[v] < x.upper[v] else -np.inf, g if x.a[v] > x.lower[v] else np.inf
+        rise[p], fall[p] = (up, low) if v < w else (max(up, rise[p]), min(low, fall[p]))
+        # branches that are rarely taken
+        if up > ends[k, 0]:
+            ends[k, 0] = up
+        if low < ends[k, 1]:
+            ends[k, 1] = low
 
 
 @compiled
@@ -77,7 +55,7 @@ def settle(x: Variables, scores: Vector, ends: Vector, work: Any, descended: boo
     descended : whether ``work`` comes from a descent
     """
     m, w, moved, free = len(scores), len(work.a), 0, 0
-    other, points, change, rise, fall = len(x.a) - w, np.empty(w, np.intp), np.empty(w), np.empty(w), np.empty(w)
+    other, points, change = len(x.a) - w, np.empty(w, np.intp), np.empty(w)
     for v in range(w if descended else 0):
         change[moved] = work.a[v] - (x.a[v] + x.a[v + other] if other else x.a[v])
         if change[moved] != 0.0:
@@ -87,7 +65,14 @@ def settle(x: Variables, scores: Vector, ends: Vector, work: Any, descended: boo
             points[moved] = v if v < m else v - m
             moved += 1
     add_rows(scores, work.kernel, points[:moved], change[:moved], 0, m)
-    directions(x, scores, ends, rise, fall)
+    for v in range(len(x.a)):
+        k, g = x.group[v], x.linear[v] - scores[v if v < m else v - m]
+        rises, falls = x.a[v] < x.upper[v], x.a[v] > x.lower[v]
+        free += rises and falls
+        if rises and g > ends[k, 0]:
+            ends[k, 0] = g
+        if falls and g < ends[k, 1]:
+            ends[k, 1] = g
     for v in range(w):
         u = v + other
         work.a[v] = x.a[v] + x.a[u] if other else x.a[v]
@@ -95,7 +80,6 @@ def settle(x: Variables, scores: Vector, ends: Vector, work: Any, descended: boo
         # a point's two variables, which are one of either sign here, have the slopes middle - tube and middle + tube
         work.gradient[v] = 0.5 * (x.linear[v] + x.linear[u]) - scores[v if v < m else v - m]
         work.tube[v] = 0.5 * (x.linear[u] - x.linear[v])
-        free += (x.lower[v] < x.a[v] < x.upper[v]) + (other > 0 and x.lower[u] < x.a[u] < x.upper[u])
     return moved, free
 
 

@@ -319,8 +319,8 @@ def test_a_descent_ends_where_no_variable_violates(seed, m, copies, groups, kind
 def test_what_a_descent_moved_is_taken_over_as_by_the_twin(copies, groups, descended):
     active, rng = drawn_dense(5, 30, copies, groups), np.random.default_rng(3)
     active.compute_matrix()
-    work, w, x, ends = active.work, active.w, active.arrays, active._no_ends()
-    passes.settle(x, active.scores, active._no_ends(), work, False)
+    work, w, x, ends = active.work, active.w, active.arrays, active.no_ends.copy()
+    passes.settle(x, active.scores, active.no_ends.copy(), work, False)
     if descended:  # some variables, or points where each has two
         work.a[:] = np.where(rng.random(w) < 0.5, work.a, work.lower + rng.random(w) * (work.upper - work.lower))
     before, wanted = active.a.copy(), active.a.copy()
