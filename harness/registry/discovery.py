@@ -423,6 +423,7 @@ def load_registry(plugin_paths: Iterable[str | Path] = (), only: Collection[str]
 
 
 _shared_registry: Callable[[], Registry] = functools.cache(load_registry)
+_loaded_registry: Any = None  # a registry whose solvers need no other plugin to be loaded
 
 
 def get_solver(text: str, **values: Any) -> Solver:
@@ -432,7 +433,8 @@ def get_solver(text: str, **values: Any) -> Solver:
     ------
     UsageError : an unknown solver or parameter, several solvers, or a grid.
     """
-    return shared_registry().solver(text, **values)
+    known = _loaded_registry is not None and _loaded_registry.owner("solver", selection.single(text)[0])
+    return (_loaded_registry if known else shared_registry()).solver(text, **values)
 
 
 def solver_serving(role: str, formulation: type[Problem] | None = None) -> Solver:
@@ -459,11 +461,14 @@ def shared_registry() -> Registry:
     return _shared_registry()
 
 
-def share_registry(registry: Registry | Callable[[], Registry]) -> None:
+def share_registry(registry: Registry | Callable[[], Registry], loaded: Registry | None = None) -> None:
     """Make a registry, or what a function returns at the first use, the one of this process.
+
+    loaded : a registry that :func:`get_solver` looks into before that first use
 
     A process has one registry for code that is given none. Whoever starts the process shares a registry before a solver
     runs, as a worker and the certifier do; else it is that of the installed plugins, loaded at its first use.
     """
-    global _shared_registry
+    global _shared_registry, _loaded_registry
+    _loaded_registry = loaded
     _shared_registry = functools.cache(registry if callable(registry) else lambda: registry)

@@ -27,6 +27,7 @@ from harness.run.store import Store, StoreReader, default_store
 from harness.support import faults
 from harness.support.errors import NotKept
 from harness.support.machine import git_commit, machine, now, versions
+from harness.support.printable import clean
 
 _RESULTS_DEPEND_ON = (
     "harness.kernels", "harness.measure", "harness.problems", "harness.run.allowed", "harness.run.certifier",
@@ -289,6 +290,7 @@ class Driver:
             "info": {},
             "reused": False,
         }
+        facts = {name: clean(value) for name, value in facts.items()}  # once for all cells
         parts = [Record({**facts, **outcome, "key": key})]
         parts += [Record({**facts, **cell, "key": f"{key}/{number}"}) for number, cell in enumerate(outcome.cells)]
         record, *cells = parts if self.study.time_budget else map(_without_budget, parts)

@@ -57,6 +57,7 @@ class RunSpec:
     queries_targets: bool = False  # its formulation does
     path: Grid | None = None  # None: one problem
     trusted: tuple[str, ...] = ()  # plugins of its formulation, kernel, data, metrics and oracle: the certifier's
+    helpers: tuple[str, ...] = ()  # plugins of the solvers that its parameters name
     data_sha256: str = ""  # of the data the comparison was planned with
     skip_reason: str = ""  # not empty: the run is a row and is not run
     broken_reason: str = ""  # not empty: the plugin could not be loaded

@@ -320,9 +320,11 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
             name = item.solver or item.plugin
             yield replace(common, plugin=item.plugin, solver=name, label=name, broken_reason=item.sentence)
             continue
-        solver, cls = item.solver, type(item.solver)
+        solver, cls, values = item.solver, type(item.solver), parameters.values_of(item.solver)
+        texts = (value for value in values.values() if isinstance(value, str))
+        named = {registry.owner("solver", text.partition("[")[0]) for text in texts}
         configured = replace(
-            common, plugin=item.plugin, solver=solver.name, parameters=parameters.values_of(solver),
+            common, plugin=item.plugin, solver=solver.name, parameters=values, helpers=tuple(sorted(named - {""})),
             label=registry.label("solver", solver), requires=solver.requires, skip_reason=missing(solver.name, solver.requires),
         )  # fmt: skip
         try:

@@ -236,7 +236,7 @@ class Record(dict[str, Any]):
 
     def text(self) -> str:
         """Return the record as one line of strict JSON, every column there."""
-        return msgspec.json.encode({name: clean(self.get(name)) for name in COLUMNS}).decode()
+        return msgspec.json.encode({name: self.get(name) for name in COLUMNS}).decode()
 
 
 _STATUSES = frozenset(Status)

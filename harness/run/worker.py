@@ -23,7 +23,7 @@ from harness.measure.compilation import CompilationWatch
 from harness.measure.outcome import FAILED
 from harness.measure.scored import room_for_own_points
 from harness.run import allowed, messages
-from harness.run.channel import Busy, Channel
+from harness.run.channel import Busy, Channel, own_end
 from harness.run.child import ChildRun, failure_claims
 from harness.run.dependencies import CodeWatch, code_of
 from harness.run.descendants import Descendants, Folder
@@ -207,7 +207,7 @@ class Worker:
         """Load the plugins that the run needs: another one costs it no time, and cannot disturb it."""
         from harness.registry.discovery import installed, load_registry, share_registry
 
-        needed = {spec.plugin, *spec.trusted}
+        needed = {spec.plugin, *spec.trusted, *spec.helpers}
         if self.factory is None:
             self.code.install()
         registry = load_registry(spec.plugin_paths, needed) if self.factory is None else self.factory.registry
@@ -224,7 +224,7 @@ class Worker:
                 registry.load_all(installed(), paths)
                 return registry
 
-            share_registry(everything)
+            share_registry(everything, registry)
             self.factory = ProblemFactory(registry, for_solver=True)
             self.compilation.install()  # and imports numba, so that no child pays for it
             threadpool_limits(spec.threads)
@@ -235,7 +235,7 @@ class Worker:
 
 def main() -> None:
     """Serve the driver at the descriptor named on the command line."""
-    worker = Worker(Channel.from_command_line(messages.ToProcess))
+    worker = Worker(Channel(own_end(), messages.ToProcess))
     try:
         with contextlib.suppress(ConnectionError, DriverGone):
             worker.serve()

@@ -27,6 +27,19 @@ def main():
     os.write(int(sys.argv[1]), json.dumps(answer).encode())
     os._exit(7)
 """
+FORKED = """
+import os, sys, threading
+from harness.run import host_process
+host_process.begin(1, fork=True)
+environment = host_process.variables(1, host_process.numba_cache_folder(), sys.path)
+template = host_process.template(environment)
+assert isinstance(template.process, host_process.Forked), template.process
+import socket
+ours, theirs = socket.socketpair()
+process = template.fork("answers", [theirs.fileno(), os.dup(2)], threading.Event())
+theirs.close()
+print(ours.recv(1 << 16).decode(), process.wait(10.0), template.process.poll())
+"""
 
 
 @pytest.fixture
@@ -56,6 +69,13 @@ def test_what_is_forked_has_the_host_and_no_plugin_and_tells_how_it_ended(enviro
     assert (process.wait(10.0), process.poll()) == (7, 7)
     assert host_process.template(environment) is first
     assert host_process.template({**environment, "OMP_NUM_THREADS": "2"}) is not first
+
+
+def test_a_template_that_was_forked_from_the_command_serves_as_one_that_was_started(environment, tmp_path):
+    (tmp_path / "answers.py").write_text(WHAT_IS_THERE)
+    command = [sys.executable, "-c", FORKED]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60.0)
+    assert (done.stdout.strip(), done.stderr) == (f"{json.dumps([[], True, str(Path.cwd()), True])} 7 None", "")
 
 
 def test_threads_that_need_a_template_at_the_same_time_get_one(environment):
