@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,9 +19,9 @@ from harness.run.dual_bounds import DualBounds, lacks_dual, missed_for_want_of_d
 from harness.run.environments import own_versions
 from harness.run.messages import Event, Progress, Runner, RunsEnded, RunSpec, RunStarted
 from harness.run.plan import Study, Turns, key_of_source, plan
+from harness.run.pool import LocalRunner
 from harness.run.record import COLUMNS, MODEL, Claims, Record
 from harness.run.repeats import due
-from harness.run.runner import LocalRunner
 from harness.run.store import Store, StoreReader, default_store
 from harness.support import faults
 from harness.support.errors import NotKept
@@ -128,7 +127,7 @@ class Driver:
     def _run(self, store: Store) -> None:
         self._known = functools.cache(functools.partial(self._stored, store))
         self._read_bounds(store)
-        runner: Runner = LocalRunner(self.specs, self.study, self.reading_seconds, self.bounds)
+        runner: Runner = LocalRunner(self.specs, self.study.jobs, self.reading_seconds, self.bounds)
         if self.study.executor and self._runnable(self._stored_on(machine()["id"])):  # else no engine is needed
             from harness.run.node_runner import NodeRunner
 
@@ -145,8 +144,7 @@ class Driver:
             for index in refused:
                 self._handle(store, RunStarted(index))
             self._handle(store, RunsEnded(refused, machine()))
-            groups = self._turns.groups(i for i in missing if i not in refused)
-            for event in runner.run(list(itertools.chain.from_iterable(groups))):
+            for event in runner.run(self._turns.groups(i for i in missing if i not in refused)):
                 self._handle(store, event)
             while self.study.repeat is None and (again := due(self.specs, self.records)):
                 self._repeat(store, runner, again)
@@ -168,7 +166,7 @@ class Driver:
                 self.on_finished(record, True)
             else:
                 missing.append(index)
-        for event in runner.run(missing):
+        for event in runner.run(Turns(self.specs, self.study, self.registry).groups(missing)):
             self._handle(store, event)
 
     def _handle(self, store: Store, event: Event) -> None:

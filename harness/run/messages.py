@@ -407,8 +407,8 @@ class Runner(Protocol):
     def extend(self, specs: Sequence[RunSpec], places: Sequence[str]) -> None:
         """Append runs, each to be carried out on a class of machines, named by its ``id``."""
 
-    def run(self, indices: Sequence[int]) -> Iterator[Event]:
-        """Carry out runs and yield what happens as it happens; called again for runs that are appended.
+    def run(self, groups: Sequence[Sequence[int]]) -> Iterator[Event]:
+        """Carry out runs, those of a group in turns, and yield what happens; called again for runs that are appended.
 
         Raises
         ------

@@ -55,7 +55,6 @@ class Study:
     threads : BLAS / OpenMP threads of a run
     jobs : runs at the same time; a run is pinned to cores that no other one has
     fresh : measure again what the store already holds
-    many : run it even if it is more than a million runs
     core_set_oracle : solver of the core-set certificate of the hull formulations, by name; empty: no such certificate
     path : parameter -> its values: a run goes through all of them, see `harness.solver.path`; empty: a run is one problem
     folds : of the cross-validation along a path; 0: none
@@ -80,7 +79,6 @@ class Study:
     jobs: int = 1
     cache_mb: float = 256.0
     fresh: bool = False
-    many: bool = False
     store: Path | None = None
     plugin_paths: list[str] = field(default_factory=list)
     metrics: list[str] = field(default_factory=list)
@@ -118,7 +116,7 @@ class Study:
         return json.dumps(canonical, sort_keys=True)
 
 
-_NOT_HASHED = ("store", "fresh", "many", "plugin_paths", "executor", "part", "keep_models")
+_NOT_HASHED = ("store", "fresh", "plugin_paths", "executor", "part", "keep_models")
 
 
 def _solver_part(item: ConfiguredSolver | BrokenPlugin) -> list[Any]:
@@ -157,10 +155,8 @@ def plan(study: Study, registry: Registry, datasets: Mapping[str, Dataset]) -> l
 
     Raises
     ------
-    UsageError : an unknown formulation or kernel, a parameter value out of range, or too many runs.
+    UsageError : a parameter value out of range.
     """
-    check_names(study, registry)
-    check_size(factors(study, registry), many=study.many)
     cells = [
         spec
         for source in study.datasets
@@ -228,19 +224,6 @@ class Turns:
             block = self._blocks[index]
             groups.setdefault(block if block in self._with_lacking else index, []).append(index)
         return [sorted(group, key=self._lacking.__contains__) for group in groups.values()]
-
-
-def check_names(study: Study, registry: Registry) -> None:
-    """Raise UsageError for a kernel, formulation, metric or oracle that does not exist; needs no data."""
-    if study.kernel is not None:
-        registry.select_kernels(study.kernel)
-    for name in study.formulations or []:
-        registry.formulation(name)
-    for name in study.metrics:
-        registry.metric(name)
-    if study.core_set_oracle:
-        registry.solver(study.core_set_oracle)
-    check_path(study, registry)
 
 
 def check_size(counts: Sequence[tuple[int, str]], *, many: bool) -> None:
