@@ -2,9 +2,9 @@
 
 ======================  ========================================================================================
 driver                  The command, or the caller's own process. Plans a study (`plan.py`), reuses what the store
-(`driver.py`)           holds, and has a runner do the rest. It alone writes the store
-                        (`store.py`), a row for each run (`record.py`) as it ends. The runner of this machine's
-                        processes has, for each job, one worker for each solver and one certifier (`pool.py`); that of an executor's nodes is `node_runner.py`.
+(`driver.py`)           holds, and has a runner do the rest. It alone writes the store (`store.py`), a row for each run
+                        (`record.py`) as it ends. The runner of this machine's processes has, for each job, one worker
+                        for each solver and one certifier (`pool.py`); that of an executor's nodes is `node_runner.py`.
                         Models that have no dual are certified with the best dual value that is known of their
                         problem (`dual_bounds.py`); their runs come last in a block.
 template                Started, or forked from the command, before the driver reads its options: imports what worker

@@ -71,10 +71,7 @@ class Driver:
             began, key = monotonic(), key_of_source(source, self.registry)
             self.datasets[key] = load(source, self.study.limits.memory_limit)
             self.reading_seconds[key] = monotonic() - began
-        planned = plan(self.study, self.registry, self.datasets)
-        hashes = {key: dataset.sha256 for key, dataset in self.datasets.items()}
-        keep = self.study.keep_models
-        self.specs = [replace(spec, data_sha256=hashes[spec.data_key], keep_model=keep) for spec in planned]
+        self.specs = plan(self.study, self.registry, self.datasets)
         self.kept_bytes = 0  # of them, in the store
         self._contents = [self.study.text.encode()]  # what is stored by its hash together with the next records
         self.records: dict[int, Record] = {}
@@ -253,15 +250,10 @@ class Driver:
         code = plugin.fingerprint + plugin.version if plugin is not None else spec.broken_reason
         # paths say where a plugin or a file lies, its content is in the fingerprints
         unlocated = {name: value for name, value in spec.source_parameters.items() if name not in ("path", "test")}
-        return replace(spec, dataset="", plugin_paths=(), source_parameters=unlocated, keep_model=False).key(
-            {
-                "harness": _host_sha256(),
-                "plugin": code,
-                "versions": self._versions(spec.requires),
-                "machine": machine_id,
-                "time_budget": self.study.time_budget,
-            }
-        )
+        surroundings: dict[str, Any] = {"machine": machine_id, "time_budget": self.study.time_budget}
+        surroundings |= {"harness": _host_sha256(), "plugin": code, "versions": self._versions(spec.requires)}
+        anywhere = replace(spec, dataset="", plugin_paths=(), source_parameters=unlocated, keep_model=False)
+        return anywhere.key(surroundings)
 
     def _completed(self, index: int, outcome: Record, place: Mapping[str, Any]) -> Record:
         """Return the full record of a run on a machine: what was measured and what was requested, unknown figures None."""

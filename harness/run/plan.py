@@ -157,11 +157,8 @@ def plan(study: Study, registry: Registry, datasets: Mapping[str, Dataset]) -> l
     ------
     UsageError : a parameter value out of range.
     """
-    cells = [
-        spec
-        for source in study.datasets
-        for spec in _cells(study, registry, source, datasets[key_of_source(source, registry)])
-    ]  # fmt: skip
+    loaded = ((source, datasets[key_of_source(source, registry)]) for source in study.datasets)
+    cells = [spec for source, dataset in loaded for spec in _cells(study, registry, source, dataset)]
     order = itertools.product(range(study.repeat or 1), study.seeds, cells)
     specs = [replace(cell, seed=seed, repetition=repetition) for repetition, seed, cell in order]
     return specs if study.part == (1, 1) else part_of(specs, study)
@@ -297,6 +294,7 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
         source=registry.name_of("data set", type(source)),
         source_parameters=parameters.values_of(source), limits=study.limits, threads=study.threads, cache_mb=study.cache_mb,
         plugin_paths=tuple(study.plugin_paths), metrics=tuple(study.metrics), core_set_oracle=study.core_set_oracle,
+        data_sha256=dataset.sha256, keep_model=study.keep_models,
     )  # fmt: skip
     for item in study.solvers:
         if isinstance(item, BrokenPlugin):
@@ -339,11 +337,8 @@ def _problem_cells(
     problem: type[Problem], configured: RunSpec,
 ) -> Iterator[RunSpec]:  # fmt: skip
     """Yield the runs of a solver on one formulation of one data set: the grid of kernels and parameters."""
-    metrics = applicable(
-        [registry.resolve("metric", metric) for metric in (*problem.metrics, *study.metrics)],
-        registry.metrics,
-        dataset.task,
-    )
+    named = [registry.resolve("metric", metric) for metric in (*problem.metrics, *study.metrics)]
+    metrics = applicable(named, registry.metrics, dataset.task)
     oracle = study.core_set_oracle if problem.has_core_set or problem.columns else ""
     name, fits = registry.name_of("formulation", problem), dataset.task == problem.task
     reason = configured.skip_reason if fits else _mismatch(problem, source, dataset.task, registry)
@@ -438,17 +433,13 @@ def _paths(
     of_kernel = set(_names(parameters.parameters_of(kernel))).difference(of_problem)
     problem_axes = _axes(problem.parameter_class, study, of_problem, f"formulation '{problem.name}'")
     kernel_axes = _axes(kernel, study, of_kernel, f"kernel '{kernel.name}'")
-    reason = cell.skip_reason
-    for name in study.path:
-        if name not in problem_axes | kernel_axes:
-            reason = (
-                reason or f"{problem.name} with the kernel {kernel.name} has no {name}, which the path goes through"
-            )
+    lost = next((name for name in study.path if name not in problem_axes | kernel_axes), "")
+    reason = f"{problem.name} with the kernel {kernel.name} has no {lost}, which the path goes through" if lost else ""
     path = replace(
         cell,
         problem_parameters={k: v for k, v in cell.problem_parameters.items() if k not in problem_axes},
         kernel_parameters={k: v for k, v in cell.kernel_parameters.items() if k not in kernel_axes},
-        skip_reason=reason or _why_no_path(study, problem, dataset, cell),
+        skip_reason=cell.skip_reason or reason or _why_no_path(study, problem, dataset, cell),
         core_set_oracle="",
     )
     for cold in (False, True) if study.cold else (False,):

@@ -17,26 +17,12 @@ from time import monotonic
 import msgspec
 
 from harness.measure.outcome import FAILED, MEASURED, DualBound, Status, StoppedBy
-from harness.run import allowed
+from harness.run import allowed, messages
 from harness.run.channel import encode
 from harness.run.dual_bounds import DualBounds
 from harness.run.environments import environment_of
 from harness.run.host_process import Late, Process, WorkerDied, numba_cache_folder, variables
-from harness.run.messages import (
-    Certified,
-    Certify,
-    Event,
-    FromProcess,
-    Prepare,
-    Progress,
-    Run,
-    RunResult,
-    RunsEnded,
-    RunSpec,
-    RunStarted,
-    Stored,
-    ToCertify,
-)  # fmt: skip
+from harness.run.messages import Certified, Event, RunResult, RunSpec, Stored, ToCertify
 from harness.run.path_rows import cell_record, choice, summary
 from harness.run.record import MODEL, CertifiedFigures, Claims, Record
 from harness.solver.path import Grid
@@ -93,7 +79,7 @@ class ProcessPool:
         try:
             with self._starting:
                 process = self._process(name, spec)
-            process.ask(Prepare(spec), beginning)
+            process.ask(messages.Prepare(spec), beginning)
         except WorkerDied:
             with self._starting:
                 self._run_no_warm_up.add(name)
@@ -152,7 +138,7 @@ class ProcessPool:
             self._process(_CERTIFIER, spec)  # it imports meanwhile
             warm_worker = spec.worker not in self._run_no_warm_up
             try:
-                ended: RunResult = worker.ask(Run(spec, warm_worker, bound), beginning)
+                ended: RunResult = worker.ask(messages.Run(spec, warm_worker, bound), beginning)
                 return ended
             except WorkerDied as error:
                 self._close(spec.worker)
@@ -174,7 +160,7 @@ class ProcessPool:
         for stated in (spec, replace(spec, metrics=())):
             certifier = self._process(_CERTIFIER, spec)
             try:
-                answer: Certified = certifier.ask(Certify(stated, solved, bound), seconds)
+                answer: Certified = certifier.ask(messages.Certify(stated, solved, bound), seconds)
                 answer.figures.faults = [*faults, *(answer.figures.faults or [])]
                 return answer
             except WorkerDied as error:
@@ -201,7 +187,7 @@ class ProcessPool:
             path, python = (sys.path, "") if home is None else (home.path, home.python)
             environment = variables(spec.threads, self.numba_cache, path)
             module = _CERTIFIER if name == _CERTIFIER else "harness.run.worker"
-            self._processes[name] = Process(module, FromProcess, environment, self.stop, self.cores, python)
+            self._processes[name] = Process(module, messages.FromProcess, environment, self.stop, self.cores, python)
         self._processes.move_to_end(name)
         return self._processes[name]
 
@@ -297,7 +283,7 @@ class LocalRunner:
                 raise event
             yield event
 
-    def close(self) -> list[RunsEnded]:
+    def close(self) -> list[messages.RunsEnded]:
         """End the processes, and return what had ended and was not yielded."""
         self._stop.set()
         if self._thread is not None:
@@ -305,7 +291,7 @@ class LocalRunner:
         for pool in self._pools:
             pool.close()
         events = [self._events.get() for _ in range(self._events.qsize())]
-        return [event for event in events if isinstance(event, RunsEnded)]
+        return [event for event in events if isinstance(event, messages.RunsEnded)]
 
     def _serve(self, groups: Sequence[Sequence[int]], numba_cache: Path) -> None:
         """Carry out the runs. At first the pools are prepared one after another: the later ones use what the first one compiles."""
@@ -317,7 +303,7 @@ class LocalRunner:
                     pinned = list(itertools.islice(cores, specs[0].threads)) if jobs > 1 else None
                     self._pools.append(ProcessPool(pinned, numba_cache, self._stop))
                 for pool in self._pools:
-                    pool.prepare(specs, self.reading_seconds, lambda text: self._events.put(Progress(text)))
+                    pool.prepare(specs, self.reading_seconds, lambda text: self._events.put(messages.Progress(text)))
             with ThreadPoolExecutor(len(self._pools)) as slots:
                 slots.map(self._run_slot, self._pools)
         except BaseException as error:
@@ -331,10 +317,10 @@ class LocalRunner:
             while not self._stop.is_set():
                 for index in self._waiting.get_nowait():
                     spec = self.specs[index]
-                    self._events.put(RunStarted(index))
+                    self._events.put(messages.RunStarted(index))
                     record = pool.run(spec, self.reading_seconds[spec.data_key], self.bounds.of_run(spec))
                     self.bounds.note_run(spec, record)  # the next run may lack its dual
-                    self._events.put(RunsEnded({index: record}, machine()))
+                    self._events.put(messages.RunsEnded({index: record}, machine()))
         except (WorkerDied, queue.Empty):  # the driver stopped it, or nothing is left
             pass
         except BaseException as error:

@@ -139,7 +139,7 @@ class CertifiedFigures(Ending, kw_only=True, omit_defaults=True):
     relative_gap: A[Number, "[ratio] the gap over the formulation's scale"] = None
     gap_rounding: A[Number, "[ratio] how much rounding may have moved relative_gap; None: unknown"] = None
     undecidable: A[Text, "why rounding leaves no gap to speak of, a sentence; empty: it leaves one"] = None
-    suboptimality: A[Number, "[ratio] bound of the distance to the optimum, by best_dual; of models without a dual"] = (
+    suboptimality: A[Number, "[ratio] bound of the distance to the optimum, by best_dual; of models without dual"] = (
         None
     )
     best_dual: A[Number, "[objective] certified dual value of another run of the problem, at certification"] = None

@@ -32,7 +32,7 @@ from harness.run.problem_factory import ProblemFactory
 from harness.run.target_server import TargetServer
 from harness.run.warm_up import State, WarmUp, layout, warm_up
 from harness.run.watch import DriverGone, Observed, exit_words, finish, fork, outcome_claims, watch
-from harness.support.machine import constraints, now
+from harness.support.machine import constraints
 from harness.support.processes import count_threads, living
 
 if TYPE_CHECKING:
@@ -147,9 +147,7 @@ class Worker:
         try:
             run = replace(self._plan(spec, warm_worker=warm_worker), bound=request.bound)
         except Exception as error:  # a plugin's or a data source's fault: a row, never the end of the worker
-            claims = failure_claims(error, "")
-            claims.measured_at = now()
-            self.channel.send(messages.RunResult(claims))
+            self.channel.send(messages.RunResult(failure_claims(error, "")))
             return
         observed = self._run_child(run)
         if observed.phase is Phase.WARM_UP and not observed.is_sent and run.warm_up.state is not State.FAILED:
