@@ -151,9 +151,8 @@ def _study(
     if study.executor:
         wrong.collect("executor", executors.select_executor, study.executor, registry)
         if study.jobs > 1:
-            wrong.add(
-                "jobs", UsageError("it is for runs on this machine; with --executor the slots of the nodes decide.")
-            )
+            elsewhere = "it is for runs on this machine; with --executor the slots of the nodes decide."
+            wrong.add("jobs", UsageError(elsewhere))
     if "path" in given or "path" not in wrong.where:
         wrong.collect("", check_path, study, registry)
     wrong.refuse()
@@ -284,9 +283,8 @@ def _uncertifiable(runs: Sequence[RunSpec], registry: Registry) -> Iterable[str]
         formulation = registry.formulations[run.formulation]
         of = no_gap(form, formulation, linear=issubclass(registry.kernel_class(run.kernel), Linear))
         if of and not lacks_dual(run, registry):
-            sentences[
-                f"{run.solver} cannot reach the target: no gap can be certified of {of}; its rows end as missed"
-            ] = None
+            never = f"{run.solver} cannot reach the target: no gap can be certified of {of}; its rows end as missed"
+            sentences[never] = None
         elif of and run.formulation not in duals:
             able = " or ".join(solvers_with_dual(formulation, registry)) or "a solver with a dual"
             only = f"{run.solver} reaches the target only with the dual of another run of the same problem"
