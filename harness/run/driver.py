@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import monotonic
@@ -17,9 +22,10 @@ from harness.registry.discovery import Registry
 from harness.registry.plugin_files import digest
 from harness.run.dual_bounds import DualBounds, lacks_dual, missed_for_want_of_dual
 from harness.run.environments import own_versions
-from harness.run.messages import Event, Progress, Runner, RunsEnded, RunSpec, RunStarted
+from harness.run.host_process import WorkerDied, numba_cache_folder
+from harness.run.messages import Event, Progress, Runner, RunsEnded, RunSpec, RunStarted, Stored
 from harness.run.plan import Study, Turns, key_of_source, plan
-from harness.run.pool import LocalRunner
+from harness.run.pool import ProcessPool
 from harness.run.record import COLUMNS, MODEL, Claims, Record
 from harness.run.repeats import due
 from harness.run.store import Store, StoreReader, default_store
@@ -323,3 +329,85 @@ def _host_sha256() -> str:
     root = Path(__file__).parents[2]
     paths = [root.joinpath(*name.split(".")) for name in _RESULTS_DEPEND_ON]
     return digest(root, [file for path in paths for file in [*path.rglob("*"), path.with_suffix(".py")]])
+
+
+# -- runs on this machine ----------------------------------------------------------------------------------
+
+
+class LocalRunner:
+    """Runs on this machine: job slots, which have a pool of processes and cores that no other slot uses."""
+
+    def __init__(
+        self, specs: Sequence[RunSpec], jobs: int, reading_seconds: Mapping[str, float], bounds: DualBounds
+    ) -> None:
+        self.specs, self.jobs, self.reading_seconds, self.bounds = list(specs), jobs, reading_seconds, bounds
+        self._pools: list[ProcessPool] = []
+        self._events = queue.SimpleQueue[Event | BaseException | None]()
+        self._waiting = queue.SimpleQueue[Sequence[int]]()  # runs that one slot carries out in turns
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def reusable(self, stored: Stored) -> Mapping[int, Record]:
+        """Return the records of this class of machines."""
+        return stored(machine()["id"])
+
+    def extend(self, specs: Sequence[RunSpec], places: Sequence[str]) -> None:
+        """Append runs; they are this machine's, whatever the places."""
+        self.specs += specs
+
+    def run(self, groups: Sequence[Sequence[int]]) -> Iterator[Event]:
+        """Carry out runs, as many at the same time as the study has jobs. Called again, the processes are still there."""
+        if not groups:
+            return
+        for group in groups:
+            self._waiting.put(group)
+        # daemons: a command that is interrupted again while it closes does not wait for them, and their processes end with it
+        self._thread = threading.Thread(target=self._serve, args=(groups, numba_cache_folder()), daemon=True)
+        self._thread.start()
+        while (event := self._events.get()) is not None:
+            if isinstance(event, BaseException):
+                raise event
+            yield event
+
+    def close(self) -> list[RunsEnded]:
+        """End the processes, and return what had ended and was not yielded."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+        for pool in self._pools:
+            pool.close()
+        events = [self._events.get() for _ in range(self._events.qsize())]
+        return [event for event in events if isinstance(event, RunsEnded)]
+
+    def _serve(self, groups: Sequence[Sequence[int]], numba_cache: Path) -> None:
+        """Carry out the runs. At first the pools are prepared one after another: the later ones use what the first one compiles."""
+        try:
+            if not self._pools:
+                specs = [self.specs[index] for group in groups for index in group]
+                cores, jobs = itertools.cycle(sorted(os.sched_getaffinity(0))), min(self.jobs, len(specs))
+                for _ in range(jobs):
+                    pinned = list(itertools.islice(cores, specs[0].threads)) if jobs > 1 else None
+                    self._pools.append(ProcessPool(pinned, numba_cache, self._stop))
+                for pool in self._pools:
+                    pool.prepare(specs, self.reading_seconds, lambda text: self._events.put(Progress(text)))
+            with ThreadPoolExecutor(len(self._pools)) as slots:
+                slots.map(self._run_slot, self._pools)
+        except BaseException as error:
+            self._events.put(error)
+        finally:
+            self._events.put(None)
+
+    def _run_slot(self, pool: ProcessPool) -> None:
+        """Carry out runs one after another until none waits."""
+        try:
+            while not self._stop.is_set():
+                for index in self._waiting.get_nowait():
+                    spec = self.specs[index]
+                    self._events.put(RunStarted(index))
+                    record = pool.run(spec, self.reading_seconds[spec.data_key], self.bounds.of_run(spec))
+                    self.bounds.note_run(spec, record)  # the next run may lack its dual
+                    self._events.put(RunsEnded({index: record}, machine()))
+        except (WorkerDied, queue.Empty):  # the driver stopped it, or nothing is left
+            pass
+        except BaseException as error:
+            self._events.put(error)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import io
 import math
 import os
 import signal
@@ -353,7 +354,9 @@ def _fork_template(control: socket.socket, environment: Mapping[str, str]) -> Fo
             os.dup2(nothing, number)
         os.closerange(3, fd)
         os.closerange(fd + 1, os.sysconf("SC_OPEN_MAX"))
-        sys.stdout.reconfigure(write_through=True)  # type: ignore[union-attr]  # as PYTHONUNBUFFERED makes it
+        for name, number in (("stdout", 1), ("stderr", 2)):  # without buffers, as PYTHONUNBUFFERED makes them
+            given, raw = getattr(sys, name), io.FileIO(number, "w", closefd=False)
+            setattr(sys, name, io.TextIOWrapper(raw, given.encoding, given.errors, write_through=True))
         os.environ.clear()
         os.environ.update(environment)
         serve(control)

@@ -1,14 +1,12 @@
-"""Runs on this machine: job slots, whose runs are sent to their workers, and models to their certifier."""
+"""The processes of a job slot: runs are sent to its workers, models to its certifier."""
 
 from __future__ import annotations
 
-import itertools
 import os
-import queue
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
@@ -19,15 +17,14 @@ import msgspec
 from harness.measure.outcome import FAILED, MEASURED, DualBound, Status, StoppedBy
 from harness.run import allowed, messages
 from harness.run.channel import encode
-from harness.run.dual_bounds import DualBounds
 from harness.run.environments import environment_of
-from harness.run.host_process import Late, Process, WorkerDied, numba_cache_folder, variables
-from harness.run.messages import Certified, Event, RunResult, RunSpec, Stored, ToCertify
+from harness.run.host_process import Late, Process, WorkerDied, variables
+from harness.run.messages import Certified, RunResult, RunSpec, ToCertify
 from harness.run.path_rows import cell_record, choice, summary
 from harness.run.record import MODEL, CertifiedFigures, Claims, Record
 from harness.solver.path import Grid
 from harness.support.files import sha256_of
-from harness.support.machine import machine, now
+from harness.support.machine import now
 
 _LIVE = 7  # processes: the certifier and six workers, which hold data while idle; the least recently used is closed
 _QUICK_SECONDS = 15.0  # seconds of reading the data up to which a process reads them before its first run
@@ -243,85 +240,3 @@ def certified_record(claims: Claims, certified: CertifiedFigures) -> Record:
             if column in record:
                 record["trace"][-1][names.get(column, column)] = record[column]
     return record
-
-
-# -- job slots ---------------------------------------------------------------------------------------------
-
-
-class LocalRunner:
-    """Runs on this machine: job slots, which have a pool of processes and cores that no other slot uses."""
-
-    def __init__(
-        self, specs: Sequence[RunSpec], jobs: int, reading_seconds: Mapping[str, float], bounds: DualBounds
-    ) -> None:
-        self.specs, self.jobs, self.reading_seconds, self.bounds = list(specs), jobs, reading_seconds, bounds
-        self._pools: list[ProcessPool] = []
-        self._events = queue.SimpleQueue[Event | BaseException | None]()
-        self._waiting = queue.SimpleQueue[Sequence[int]]()  # runs that one slot carries out in turns
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def reusable(self, stored: Stored) -> Mapping[int, Record]:
-        """Return the records of this class of machines."""
-        return stored(machine()["id"])
-
-    def extend(self, specs: Sequence[RunSpec], places: Sequence[str]) -> None:
-        """Append runs; they are this machine's, whatever the places."""
-        self.specs += specs
-
-    def run(self, groups: Sequence[Sequence[int]]) -> Iterator[Event]:
-        """Carry out runs, as many at the same time as the study has jobs. Called again, the processes are still there."""
-        if not groups:
-            return
-        for group in groups:
-            self._waiting.put(group)
-        # daemons: a command that is interrupted again while it closes does not wait for them, and their processes end with it
-        self._thread = threading.Thread(target=self._serve, args=(groups, numba_cache_folder()), daemon=True)
-        self._thread.start()
-        while (event := self._events.get()) is not None:
-            if isinstance(event, BaseException):
-                raise event
-            yield event
-
-    def close(self) -> list[messages.RunsEnded]:
-        """End the processes, and return what had ended and was not yielded."""
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join()
-        for pool in self._pools:
-            pool.close()
-        events = [self._events.get() for _ in range(self._events.qsize())]
-        return [event for event in events if isinstance(event, messages.RunsEnded)]
-
-    def _serve(self, groups: Sequence[Sequence[int]], numba_cache: Path) -> None:
-        """Carry out the runs. At first the pools are prepared one after another: the later ones use what the first one compiles."""
-        try:
-            if not self._pools:
-                specs = [self.specs[index] for group in groups for index in group]
-                cores, jobs = itertools.cycle(sorted(os.sched_getaffinity(0))), min(self.jobs, len(specs))
-                for _ in range(jobs):
-                    pinned = list(itertools.islice(cores, specs[0].threads)) if jobs > 1 else None
-                    self._pools.append(ProcessPool(pinned, numba_cache, self._stop))
-                for pool in self._pools:
-                    pool.prepare(specs, self.reading_seconds, lambda text: self._events.put(messages.Progress(text)))
-            with ThreadPoolExecutor(len(self._pools)) as slots:
-                slots.map(self._run_slot, self._pools)
-        except BaseException as error:
-            self._events.put(error)
-        finally:
-            self._events.put(None)
-
-    def _run_slot(self, pool: ProcessPool) -> None:
-        """Carry out runs one after another until none waits."""
-        try:
-            while not self._stop.is_set():
-                for index in self._waiting.get_nowait():
-                    spec = self.specs[index]
-                    self._events.put(messages.RunStarted(index))
-                    record = pool.run(spec, self.reading_seconds[spec.data_key], self.bounds.of_run(spec))
-                    self.bounds.note_run(spec, record)  # the next run may lack its dual
-                    self._events.put(messages.RunsEnded({index: record}, machine()))
-        except (WorkerDied, queue.Empty):  # the driver stopped it, or nothing is left
-            pass
-        except BaseException as error:
-            self._events.put(error)

@@ -22,6 +22,8 @@ from tests.run.conftest import SPEC
 WHAT_IS_THERE = """
 import json, os, sys
 def main():
+    print("words")
+    os.write(1, b"written")
     plugins = [name for name in sys.modules if name.startswith("harness_")]
     answer = [plugins, "numba" in sys.modules, os.getcwd(), os.getsid(0) == os.getpid()]
     os.write(int(sys.argv[1]), json.dumps(answer).encode())
@@ -36,7 +38,8 @@ template = host_process.template(environment)
 assert isinstance(template.process, host_process.Forked), template.process
 import socket
 ours, theirs = socket.socketpair()
-process = template.fork("answers", [theirs.fileno(), os.dup(2)], threading.Event())
+output = open("output", "wb")
+process = template.fork("answers", [theirs.fileno(), output.fileno()], threading.Event())
 theirs.close()
 print(ours.recv(1 << 16).decode(), process.wait(10.0), template.process.poll())
 """
@@ -76,6 +79,7 @@ def test_a_template_that_was_forked_from_the_command_serves_as_one_that_was_star
     command = [sys.executable, "-c", FORKED]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60.0)
     assert (done.stdout.strip(), done.stderr) == (f"{json.dumps([[], True, str(Path.cwd()), True])} 7 None", "")
+    assert (tmp_path / "output").read_text() == "words\nwritten", "in their order: nothing is buffered"
 
 
 def test_threads_that_need_a_template_at_the_same_time_get_one(environment):
