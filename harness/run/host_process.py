@@ -348,12 +348,12 @@ def _fork_template(control: socket.socket, environment: Mapping[str, str]) -> Fo
     try:
         at_parents_end(signal.SIGCONT)
         os.setsid()
-        fd = control.fileno()
         nothing = os.open(os.devnull, os.O_RDWR)
-        for number in range(3):
-            os.dup2(nothing, number)
-        os.closerange(3, fd)
-        os.closerange(fd + 1, os.sysconf("SC_OPEN_MAX"))
+        for number in map(int, os.listdir("/proc/self/fd")):
+            with contextlib.suppress(OSError):  # of the list itself, which is closed by now
+                if number not in (nothing, control.fileno()):
+                    os.dup2(nothing, number) if number < 3 else os.close(number)
+        os.close(nothing)
         for name, number in (("stdout", 1), ("stderr", 2)):  # without buffers, as PYTHONUNBUFFERED makes them
             given, raw = getattr(sys, name), io.FileIO(number, "w", closefd=False)
             setattr(sys, name, io.TextIOWrapper(raw, given.encoding, given.errors, write_through=True))
