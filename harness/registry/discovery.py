@@ -94,6 +94,7 @@ class Registry:
         files = dict.fromkeys(map(plugin_file, paths))  # before plugins are imported, which may change the folder
         sources: list[tuple[EntryPoint | Path, str]] = [(entry, entry.name) for entry in entries]
         sources += [(file, module_name(file)) for file in files]
+        release_of = functools.cache(lambda distribution: (distribution.name, distribution.version))  # read from a file
         for source, name in sources:
             if source in self._loaded or (only is not None and name not in only):
                 continue
@@ -101,7 +102,7 @@ class Registry:
             if isinstance(source, Path):
                 self.load(name, functools.partial(module_from, source))
             else:
-                release = (source.dist.name, source.dist.version) if source.dist is not None else ()
+                release = release_of(source.dist) if source.dist is not None else ()
                 self.load(name, source.load, *release)
 
     def is_built_in(self, plugin: str) -> bool:
@@ -418,7 +419,7 @@ def load_registry(plugin_paths: Iterable[str | Path] = (), only: Collection[str]
     """
     registry = Registry()
     registry.load(_HOST, lambda: importlib.import_module("harness.builtin"))
-    registry.load_all(installed(), plugin_paths, only)
+    registry.load_all(installed() if only is None or {*only} - {_HOST} else (), plugin_paths, only)
     return registry
 
 
