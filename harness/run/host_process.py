@@ -48,11 +48,6 @@ _SEND_SECONDS = 60.0  # seconds in which a process reads what it is sent: at onc
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "BLIS_NUM_THREADS")
 # classes that say where numba's cache is; numba's own ones serve functions that are in no file
 _NUMBA_LOCATORS = "harness.measure.machine_code.SourceKeyedLocator,IPythonCacheLocator,ZipCacheLocator"
-# what the driver imports too, or what most workers would import again
-_IMPORTED_FIRST = (
-    "harness.run.worker", "harness.run.certifier", "harness.datasets.generators", "harness.datasets.catalogue",
-    "packaging.requirements",
-)  # fmt: skip
 _OF_THE_DRIVER = ("HARNESS_STORE", "PYTEST_CURRENT_TEST")  # variables that other processes do without
 
 
@@ -368,9 +363,12 @@ def _fork_template(control: socket.socket, environment: Mapping[str, str]) -> Fo
 
 
 def _import_first() -> None:
-    """Import what driver, worker and certifier need."""
-    for name in _IMPORTED_FIRST:
+    """Import what driver, worker and certifier need, and look once at what the host registers: much of that stays known."""
+    for name in ("harness.run.worker", "harness.run.certifier", "packaging.requirements"):
         importlib.import_module(name)
+    from harness.registry.discovery import load_registry
+
+    load_registry(only=())
 
 
 def _prepare() -> None:
