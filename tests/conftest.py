@@ -90,7 +90,7 @@ def warm_sessions(warm_pools: dict[str, Any], monkeypatch: pytest.MonkeyPatch, t
     What those have read is told by the environment, and by the plugins and data in the test's folder: a session for
     which any of that is new has processes of its own, as has one of several jobs, which pins them to cores.
     """
-    from harness.run import runner
+    from harness.run import driver
     from harness.run.pool import ProcessPool
 
     def pool_for(cores: list[int] | None, numba_cache: Path, stop: threading.Event) -> Any:
@@ -109,4 +109,4 @@ def warm_sessions(warm_pools: dict[str, Any], monkeypatch: pytest.MonkeyPatch, t
             run=pool.run, prepare=pool.prepare, close=lambda: None
         )  # it stays for the next session
 
-    monkeypatch.setattr(runner, "ProcessPool", pool_for)
+    monkeypatch.setattr(driver, "ProcessPool", pool_for)

@@ -71,7 +71,12 @@ def warn_of_broken(registry: Registry, but: Container[str] = ()) -> None:
 
 
 def build_study(
-    sources: Iterable[StudyFile], registry: Registry, *, mistakes: Mistakes | None = None, **options: Any
+    sources: Iterable[StudyFile],
+    registry: Registry,
+    *,
+    mistakes: Mistakes | None = None,
+    many: bool = False,
+    **options: Any,
 ) -> Study:
     """Return the study of files, a call or a command; a later source replaces settings of an earlier one.
 
@@ -79,7 +84,8 @@ def build_study(
     rows of the result. So are files that cannot be loaded, but one that is not selected is a mistake.
 
     mistakes : those of other options, raised together with these
-    options : ``fresh``, ``many`` and ``store`` of the study
+    many : more than a million runs are allowed
+    options : ``fresh`` and ``store`` of the study
 
     Raises
     ------
@@ -87,7 +93,7 @@ def build_study(
         values, or too many runs: counted before selections are expanded, and again before data are read
     """
     try:
-        study = _study(sources, registry, mistakes or Mistakes(), options)
+        study = _study(sources, registry, mistakes or Mistakes(), many, options)
     except UsageError as error:  # a name may be unknown because its plugin is broken, which the error says then
         message = " ".join(str(error).split())
         warn_of_broken(registry, but=[name for name in registry.broken if f"plugin '{name}'" in message])
@@ -98,7 +104,9 @@ def build_study(
     return study
 
 
-def _study(sources: Iterable[StudyFile], registry: Registry, wrong: Mistakes, options: Mapping[str, Any]) -> Study:
+def _study(
+    sources: Iterable[StudyFile], registry: Registry, wrong: Mistakes, many: bool, options: Mapping[str, Any]
+) -> Study:
     values: dict[str, Any] = dict.fromkeys(SETTINGS) | read(DEFAULTS, registry, wrong)
     given = dict[str, Any]()
     for source in sources:
@@ -106,7 +114,6 @@ def _study(sources: Iterable[StudyFile], registry: Registry, wrong: Mistakes, op
     values |= given
     if not values["plugins"] and not wrong.errors:
         wrong.add("", UsageError(f"{source.called('plugins')} is missing; name solvers, for example lasvm,fw."))
-    many = bool(options.get("many"))
     sizes = {nouns: sum(getattr(item, "size", 1) for item in values[name] or ()) for name, nouns in _GRIDS.items()}
     sizes |= {"seeds": len(values["seeds"]), "repetitions": _repetitions(values) or 1}
     check_size([(size or 1, nouns) for nouns, size in sizes.items()], many=many)
@@ -144,9 +151,8 @@ def _study(sources: Iterable[StudyFile], registry: Registry, wrong: Mistakes, op
     if study.executor:
         wrong.collect("executor", executors.select_executor, study.executor, registry)
         if study.jobs > 1:
-            wrong.add(
-                "jobs", UsageError("it is for runs on this machine; with --executor the slots of the nodes decide.")
-            )
+            elsewhere = "it is for runs on this machine; with --executor the slots of the nodes decide."
+            wrong.add("jobs", UsageError(elsewhere))
     if "path" in given or "path" not in wrong.where:
         wrong.collect("", check_path, study, registry)
     wrong.refuse()
@@ -277,9 +283,8 @@ def _uncertifiable(runs: Sequence[RunSpec], registry: Registry) -> Iterable[str]
         formulation = registry.formulations[run.formulation]
         of = no_gap(form, formulation, linear=issubclass(registry.kernel_class(run.kernel), Linear))
         if of and not lacks_dual(run, registry):
-            sentences[
-                f"{run.solver} cannot reach the target: no gap can be certified of {of}; its rows end as missed"
-            ] = None
+            never = f"{run.solver} cannot reach the target: no gap can be certified of {of}; its rows end as missed"
+            sentences[never] = None
         elif of and run.formulation not in duals:
             able = " or ".join(solvers_with_dual(formulation, registry)) or "a solver with a dual"
             only = f"{run.solver} reaches the target only with the dual of another run of the same problem"

@@ -141,9 +141,8 @@ class Result:
         if "html" not in added:
             raise UsageError("no installed plugin makes pages; harness_dashboard, which comes with the harness, does.")
         target = None if path is None else output.checked_output(str(path))
-        folder = re.escape(
-            str(cache_root().resolve() / IN_MEMORY)
-        )  # of what was in memory, which no reader of the page has
+        # what was in memory is in a folder that no reader of the page has
+        folder = re.escape(str(cache_root().resolve() / IN_MEMORY))
         command = re.sub(rf"{folder}/\w+/", "", self.command)
         text = str(formats.render("html", with_cells(self.records), added=added, command=command))
         if target is None:

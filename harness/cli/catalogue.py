@@ -54,8 +54,8 @@ def entries(registry: Registry, listed: str) -> list[Entry]:
         return _plugins(registry)
     if kind == "command":
         added = commands.of(registry)
-        found = [(name, each.get_short_help_str(limit=80), each.callback) for name, each in added.commands.items()]
-        return [Entry(kind, name, added.plugins[name], line, callback) for name, line, callback in found]
+        found = [(name, each.get_short_help_str(limit=80), each.callback) for name, each in added.things.items()]
+        return [Entry(kind, name, added.owners[name], line, callback) for name, line, callback in found]
     if kind == "observer":
         hooks = [getattr(registry.manager.hook, hook).get_hookimpls() for hook in OBSERVERS]
         observers = [(each.function, each.plugin_name) for of_hook in hooks for each in of_hook]

@@ -43,21 +43,11 @@ COMMANDS = {
 
 @dataclass
 class Added(NameTable):
-    """The commands of plugins by name, the plugin of each, and the plugins that are broken or whose commands are refused."""
+    """The commands of plugins, and the plugins that are broken or whose commands are refused."""
 
     owners: dict[str, str] = field(default_factory=lambda: dict.fromkeys(COMMANDS, PROGRAM))
     kind: str = "command"
     broken: dict[str, BrokenPlugin] = field(default_factory=dict)
-
-    @property
-    def commands(self) -> dict[str, click.Command]:
-        """The commands by name."""
-        return self.things
-
-    @property
-    def plugins(self) -> dict[str, str]:
-        """The plugin of each command."""
-        return {name: self.owners[name] for name in self.things}
 
 
 def added(paths: Iterable[str]) -> Added:
@@ -170,19 +160,19 @@ class LazyGroup(CommandGroup):
         try:
             return super().invoke(ctx)
         except Exception as error:
-            plugin = self._added(ctx).plugins.get(ctx.invoked_subcommand or "") if "added" in ctx.meta else None
-            if plugin is None or isinstance(error, (*_ENDINGS, HarnessError, OSError)):
+            plugin = self._added(ctx).owners.get(ctx.invoked_subcommand or "") if "added" in ctx.meta else None
+            if plugin in (None, PROGRAM) or isinstance(error, (*_ENDINGS, HarnessError, OSError)):
                 raise
             raise PluginError(f"command '{ctx.invoked_subcommand}' failed: {format_error(error, plugin)}") from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the help."""
-        return [*COMMANDS, *self._added(ctx).commands]
+        return [*COMMANDS, *self._added(ctx).things]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command, None if there is none of that name; for the harness's own no plugin is loaded."""
         if cmd_name not in COMMANDS:
-            return self._added(ctx).commands.get(cmd_name)
+            return self._added(ctx).things.get(cmd_name)
         module = importlib.import_module(COMMANDS[cmd_name][0])
         return module.listing if cmd_name == "list" else module.command  # type: ignore[no-any-return]
 
@@ -191,6 +181,6 @@ class LazyGroup(CommandGroup):
         for broken in self._added(ctx).broken.values():
             say(f"{PROGRAM}: {' '.join(broken.sentence.split())}")
         lines = [(name, line) for name, (_, line) in COMMANDS.items()]
-        lines += [(name, command.get_short_help_str(limit=80)) for name, command in self._added(ctx).commands.items()]
+        lines += [(name, command.get_short_help_str(limit=80)) for name, command in self._added(ctx).things.items()]
         with formatter.section("Commands"):
             formatter.write_dl(lines)

@@ -190,16 +190,20 @@ def _begin(words: str) -> None:
         from harness.run import host_process
 
         threads = re.search(r"--threads[ =](\d+)", words)
-        host_process.begin(int(threads[1]) if threads else 1)
+        host_process.begin(int(threads[1]) if threads else 1, fork=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Entry point of the command."""
+    _open_streams()
+    try:
+        _begin(" ".join(sys.argv[1:] if arguments is None else arguments))
+    except KeyboardInterrupt:
+        sys.exit(EXIT_INTERRUPTED)
+    # only now: what was forked above is as Python starts a process
     gc.set_threshold(100_000)  # new objects before a search for garbage: imports make many, and no garbage
     warnings.formatwarning = lambda message, *_args, **_keywords: f"{PROGRAM}: warning: {plain_line(str(message))}\n"
-    _open_streams()
     _heed_interrupts()
-    _begin(" ".join(sys.argv[1:] if arguments is None else arguments))
     try:
         cli.main(args=arguments)
     finally:

@@ -1,10 +1,12 @@
-"""``harness results``: the runs of the store, newest first, to show, export or delete."""
+"""``harness results``: the runs of the store, newest first, to show, export, merge or delete."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +14,6 @@ import click
 from harness.call import values
 from harness.cli import options, where
 from harness.cli.commands import CommandGroup
-from harness.cli.merging import merge
 from harness.cli.options import Converted
 from harness.cli.verify import export
 from harness.report.output import results_alone, say, show
@@ -33,6 +34,19 @@ Show the runs of earlier comparisons, newest first.
 
 Of several measurements of a run the newest is shown. Another version of the code, another machine or another limit makes
 another run. The fields of --where are those of --format json; 'none' is an unknown value.
+"""
+_MERGE_HELP = """\
+Add every run of the result stores to one store. Exported files (CSV, JSON, Parquet) are not merged.
+
+The same measurement twice is one row. Different measurements of a run are all stored, and the newest is shown (of two of
+the same time that of the store named last). The STOREs stay as they are. A merge that is killed leaves the store as it was.
+
+\b
+  harness results merge laptop.sqlite server.sqlite --into both.sqlite
+  harness results merge server.sqlite
+
+Exit codes: 0 every row is there, 1 some rows of the STOREs could not be read and are named, 2 a STORE is none, 3 the target could
+not be written: it is as it was.
 """
 _NOT_WITH_DELETE = ("path", "cells", "all", "limit", "format_", "output")
 
@@ -69,7 +83,6 @@ def command(ctx: click.Context, /, **given: Any) -> None:
 
 
 command.add_command(export)
-command.add_command(merge)
 
 
 def _refuse_options(ctx: click.Context) -> None:
@@ -145,3 +158,33 @@ def _doomed(reader: StoreReader, given: Mapping[str, Any]) -> list[tuple[int, st
         (doomed if where.selected(row.record, given) and where.meets(row.record, given) else others).append(entry)
     paths = {(key, measured_at) for _, key, measured_at, _ in doomed}
     return doomed + [row for row in others if (row[1].rpartition("/")[0], row[2]) in paths]
+
+
+@command.command("merge", help=_MERGE_HELP, short_help="Merge several stores into one.")
+@click.argument("sources", nargs=-1, required=True, type=click.Path(), metavar="STORE...")
+@click.option("--into", **{**options.STORE, "help": "The target, made if there is none.  [default: the user's store]"})
+@click.pass_context
+def merge(ctx: click.Context, sources: Sequence[str], into: str | None) -> None:
+    """Merge the sources, and print the number of rows."""
+    from harness.run.store import Store, StoreReader, default_store
+
+    target = Path(into) if into is not None else default_store()
+    for path in map(Path, sources):
+        if path.exists() and target.exists() and path.samefile(target):
+            raise UsageError(f"{path} is both a source and the target; leave it out, or name another one with --into.")
+    with contextlib.ExitStack() as stack:
+        stores = [stack.enter_context(StoreReader(source)) for source in sources]
+        merged = stack.enter_context(Store(target)).merge(stores)
+    damaged = [sentence for store in stores for sentence in store.damaged.values()]
+    for sentence in damaged:
+        say(f"note: {sentence}")
+    for store, read, added in zip(stores, merged.read, merged.added, strict=True):
+        say(f"{store.path}: {_count(read, 'row')}, {added:,} new")
+    if runs := len(merged.remeasured):
+        say(f"note: {_count(runs, 'run')} measured several times: all are stored, the newest is shown")
+    say(f"merged into {target}")
+    ctx.exit(1 if damaged else 0)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -94,6 +94,7 @@ class Registry:
         files = dict.fromkeys(map(plugin_file, paths))  # before plugins are imported, which may change the folder
         sources: list[tuple[EntryPoint | Path, str]] = [(entry, entry.name) for entry in entries]
         sources += [(file, module_name(file)) for file in files]
+        release_of = functools.cache(lambda distribution: (distribution.name, distribution.version))  # read from a file
         for source, name in sources:
             if source in self._loaded or (only is not None and name not in only):
                 continue
@@ -101,7 +102,7 @@ class Registry:
             if isinstance(source, Path):
                 self.load(name, functools.partial(module_from, source))
             else:
-                release = (source.dist.name, source.dist.version) if source.dist is not None else ()
+                release = release_of(source.dist) if source.dist is not None else ()
                 self.load(name, source.load, *release)
 
     def is_built_in(self, plugin: str) -> bool:
@@ -418,11 +419,12 @@ def load_registry(plugin_paths: Iterable[str | Path] = (), only: Collection[str]
     """
     registry = Registry()
     registry.load(_HOST, lambda: importlib.import_module("harness.builtin"))
-    registry.load_all(installed(), plugin_paths, only)
+    registry.load_all(installed() if only is None or {*only} - {_HOST} else (), plugin_paths, only)
     return registry
 
 
 _shared_registry: Callable[[], Registry] = functools.cache(load_registry)
+_loaded_registry: Any = None  # a registry whose solvers need no other plugin to be loaded
 
 
 def get_solver(text: str, **values: Any) -> Solver:
@@ -432,7 +434,8 @@ def get_solver(text: str, **values: Any) -> Solver:
     ------
     UsageError : an unknown solver or parameter, several solvers, or a grid.
     """
-    return shared_registry().solver(text, **values)
+    known = _loaded_registry is not None and _loaded_registry.owner("solver", selection.single(text)[0])
+    return (_loaded_registry if known else shared_registry()).solver(text, **values)
 
 
 def solver_serving(role: str, formulation: type[Problem] | None = None) -> Solver:
@@ -459,11 +462,14 @@ def shared_registry() -> Registry:
     return _shared_registry()
 
 
-def share_registry(registry: Registry | Callable[[], Registry]) -> None:
+def share_registry(registry: Registry | Callable[[], Registry], loaded: Registry | None = None) -> None:
     """Make a registry, or what a function returns at the first use, the one of this process.
+
+    loaded : a registry that :func:`get_solver` looks into before that first use
 
     A process has one registry for code that is given none. Whoever starts the process shares a registry before a solver
     runs, as a worker and the certifier do; else it is that of the installed plugins, loaded at its first use.
     """
-    global _shared_registry
+    global _shared_registry, _loaded_registry
+    _loaded_registry = loaded
     _shared_registry = functools.cache(registry if callable(registry) else lambda: registry)

@@ -67,7 +67,7 @@ def check_hooks(manager: pluggy.PluginManager, module: ModuleType) -> None:
         options: Any = manager.parse_hookimpl_opts(module, name)
         if not (options or name in hooks or (name.startswith("harness_") and callable(value))):
             continue
-        near = did_you_mean(name, hooks)
+        near = "" if name in hooks else did_you_mean(name, hooks)
         _require(name in hooks, f"it has an unknown hook '{name}'{near}; the hooks are: {listing}.")
         _require(options, f"its '{name}' is not marked as a hook; put @harness.hookimpl above its def.")
         plain = not (options["wrapper"] or options["hookwrapper"] or inspect.iscoroutinefunction(value))

@@ -2,14 +2,14 @@
 
 ======================  ========================================================================================
 driver                  The command, or the caller's own process. Plans a study (`plan.py`), reuses what the store
-(`driver.py`)           holds, and has a runner (`runner.py`) do the rest. It alone writes the store
-                        (`store.py`), a row for each run (`record.py`) as it ends. The runner of this machine's
-                        processes (`runner.py`) has, for each job, one worker for each solver and one certifier
-                        (`pool.py`); that of an executor's nodes is `node_runner.py`.
+(`driver.py`)           holds, and has a runner do the rest. It alone writes the store (`store.py`), a row for each run
+                        (`record.py`) as it ends. The runner of this machine's processes has, for each job, one worker
+                        for each solver and one certifier (`pool.py`); that of an executor's nodes is `node_runner.py`.
                         Models that have no dual are certified with the best dual value that is known of their
                         problem (`dual_bounds.py`); their runs come last in a block.
-template                Started before the driver reads its options: imports what worker and certifier need, and no
-(`host_process.py`)     plugin. They are forked from it; where it fails, or another interpreter is needed, each is started.
+template                Started, or forked from the command, before the driver reads its options: imports what worker
+(`host_process.py`)     and certifier need, and no plugin. They are forked from it; where it fails, or another interpreter
+                        is needed, each is started.
 worker                  Imports plugins and numba, reads the data without test targets, and forks one child for each
 (`worker.py`,           run. It limits the child from outside, ends all that it started, empties its folder
 `watch.py`)             (`descendants.py`), and sends the outcome. It knows the state of each warm-up (`warm_up.py`).

@@ -52,11 +52,8 @@ def write(file: IO[bytes], records: Iterable[Record], content: Callable[[str], b
                 lines.write(record.text().encode() + b"\n")
                 models.update(filter(None, [record.get("model_sha256")]))
                 studies.update(filter(None, [record.get("study")]))
-                about = {
-                    **record,
-                    "sources": record.fingerprints,
-                    "data": {str(record.get("dataset")): record.get("data_sha256")},
-                }
+                data = {str(record.get("dataset")): record.get("data_sha256")}
+                about = {**record, "sources": record.fingerprints, "data": data}
                 for fact, known in facts.items():
                     for name, value in (about.get(fact) or {}).items():
                         known.setdefault(name, set()).add(str(value))
@@ -64,8 +61,8 @@ def write(file: IO[bytes], records: Iterable[Record], content: Callable[[str], b
                 *((f"studies/{sha256}.json", sha256) for sha256 in sorted(studies))]  # fmt: skip
         written = 0
         for name, sha256 in kept:
-            if (data := content(sha256)) is not None:
-                archive.writestr(_member(name), data)
+            if (stored := content(sha256)) is not None:
+                archive.writestr(_member(name), stored)
                 written += name.startswith("models/")
         listed = {fact: {name: sorted(values) for name, values in of.items()} for fact, of in facts.items()}
         about_all = {"format": FORMAT, "harness": harness.__version__, "rows": rows, "models": written, **listed}

@@ -70,13 +70,6 @@ class Channel:
         self.closed, self.received = False, 0
         self._pending = bytearray()
 
-    @classmethod
-    def from_command_line(cls, kinds: Any, most_descriptors: int = 0) -> Channel:
-        """Return the channel at the descriptor that this process was started with; programs that it starts do not get it."""
-        end = socket.socket(fileno=int(sys.argv[1]))
-        os.set_inheritable(end.fileno(), False)
-        return cls(end, kinds, most_descriptors=most_descriptors)
-
     def fileno(self) -> int:
         """Return the descriptor of the socket; -1 if it is closed."""
         return self.end.fileno()
@@ -153,6 +146,13 @@ class Channel:
             return None
         del self._pending[: len(self.secret) + _HEAD.size + len(body)]
         return decode(body, self.kinds)
+
+
+def own_end() -> socket.socket:
+    """Return the socket at the descriptor that this process was started with; programs that it starts do not get it."""
+    end = socket.socket(fileno=int(sys.argv[1]))
+    os.set_inheritable(end.fileno(), False)
+    return end
 
 
 def can_read(fd: int, seconds: float) -> bool:

@@ -321,16 +321,10 @@ def _path_ending(limits: Limits, finished: Sequence[Claims], cells: int, stopped
 def _claims(outcome: Outcome) -> Claims:
     """Return how the solving of a problem ended, and its costs."""
     return Claims(
-        status=outcome.status,
-        stopped_by=outcome.stopped_by,
-        reason=outcome.reason,
-        fit_seconds=outcome.seconds,
-        cpu_seconds=outcome.cpu_seconds,
-        iterations=outcome.iterations,
-        working_set_size=outcome.working_set,
-        claimed_done=outcome.claimed_done,
-        info=outcome.info,
-    )
+        status=outcome.status, stopped_by=outcome.stopped_by, reason=outcome.reason, claimed_done=outcome.claimed_done,
+        fit_seconds=outcome.seconds, cpu_seconds=outcome.cpu_seconds, iterations=outcome.iterations,
+        working_set_size=outcome.working_set, info=outcome.info,
+    )  # fmt: skip
 
 
 def _add_counts(claims: Claims, solver: Solver, counter: Counter) -> None:
@@ -360,7 +354,7 @@ def failure_claims(error: BaseException, plugin: str) -> Claims:
     if is_out_of_memory(error):
         status, stopped_by, reason = Status.MEMORY, StoppedBy.MEMORY, f"out of memory: {reason}"
     elif isinstance(error, (InvalidModel, InvalidKernel)):
-        return Claims(status=Status.INVALID, stopped_by=stopped_by, reason=text(error))
+        return Claims(status=Status.INVALID, stopped_by=stopped_by, reason=text(error), measured_at=now())
     elif isinstance(error, SystemExit):
         status, reason = Status.CRASHED, f"the solver called sys.exit({clean(error.code)!r})"
     elif is_environment(error):
@@ -368,7 +362,8 @@ def failure_claims(error: BaseException, plugin: str) -> Claims:
         status, reason = Status.ENVIRONMENT, f"{what.rstrip('.')}; {MEASURED_AGAIN}"
     elif _READ_ONLY.search(reason):
         reason = f"{reason}; {_COPY}"
-    return Claims(status=status, stopped_by=stopped_by, reason=reason, output=output_of(error) or None)
+    output = output_of(error) or None
+    return Claims(status=status, stopped_by=stopped_by, reason=reason, output=output, measured_at=now())
 
 
 def _checksums(problem: Problem, plain: Problem, path: SolutionPath | None) -> dict[str, str]:
@@ -391,6 +386,5 @@ def _packed_model(outcome: Outcome, problem: Problem) -> bytes:
     ------
     InvalidModel : it is none of the problem's.
     """
-    if outcome.model is None:
-        return Model.dual(*problem.checked(outcome.dual_coef, outcome.intercept)).packed()
-    return Model.of(outcome.model).packed()
+    model = problem.checked(outcome.dual_coef, outcome.intercept) if outcome.model is None else outcome.model
+    return Model.of(model).packed()

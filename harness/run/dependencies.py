@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from harness.support.errors import PluginError
 from harness.support.files import file_sha256
 from harness.support.printable import plain_line
+from harness.support.selection import is_file
 
 if TYPE_CHECKING:
     from harness.registry.discovery import Registry
@@ -198,13 +199,7 @@ def code_of(command: Sequence[Any], folder: Any = None) -> list[str]:
         text = words[words.index("-c") + 1]
         return [str(program), *code_of(shlex.split(text, comments=True)[:1], folder)]
     files = [folder / word.rpartition("=")[2] for word in words[1:]]
-    return [str(program), *(str(file) for file in files if not file.is_relative_to("/proc") and _is_file(file))]
-
-
-def _is_file(path: Path) -> bool:
-    with contextlib.suppress(OSError, ValueError):  # a long argument is no path
-        return path.is_file()
-    return False
+    return [str(program), *(str(file) for file in files if not file.is_relative_to("/proc") and is_file(file))]
 
 
 def _of_program(executable: Any, arguments: Any, folder: Any, *_: Any) -> list[str]:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import monotonic
@@ -18,15 +22,17 @@ from harness.registry.discovery import Registry
 from harness.registry.plugin_files import digest
 from harness.run.dual_bounds import DualBounds, lacks_dual, missed_for_want_of_dual
 from harness.run.environments import own_versions
-from harness.run.messages import Event, Progress, Runner, RunsEnded, RunSpec, RunStarted
+from harness.run.host_process import WorkerDied, numba_cache_folder
+from harness.run.messages import Event, Progress, Runner, RunsEnded, RunSpec, RunStarted, Stored
 from harness.run.plan import Study, Turns, key_of_source, plan
+from harness.run.pool import ProcessPool
 from harness.run.record import COLUMNS, MODEL, Claims, Record
 from harness.run.repeats import due
-from harness.run.runner import LocalRunner
 from harness.run.store import Store, StoreReader, default_store
 from harness.support import faults
 from harness.support.errors import NotKept
 from harness.support.machine import git_commit, machine, now, versions
+from harness.support.printable import clean
 
 _RESULTS_DEPEND_ON = (
     "harness.kernels", "harness.measure", "harness.problems", "harness.run.allowed", "harness.run.certifier",
@@ -71,10 +77,7 @@ class Driver:
             began, key = monotonic(), key_of_source(source, self.registry)
             self.datasets[key] = load(source, self.study.limits.memory_limit)
             self.reading_seconds[key] = monotonic() - began
-        planned = plan(self.study, self.registry, self.datasets)
-        hashes = {key: dataset.sha256 for key, dataset in self.datasets.items()}
-        keep = self.study.keep_models
-        self.specs = [replace(spec, data_sha256=hashes[spec.data_key], keep_model=keep) for spec in planned]
+        self.specs = plan(self.study, self.registry, self.datasets)
         self.kept_bytes = 0  # of them, in the store
         self._contents = [self.study.text.encode()]  # what is stored by its hash together with the next records
         self.records: dict[int, Record] = {}
@@ -127,7 +130,7 @@ class Driver:
     def _run(self, store: Store) -> None:
         self._known = functools.cache(functools.partial(self._stored, store))
         self._read_bounds(store)
-        runner: Runner = LocalRunner(self.specs, self.study, self.reading_seconds, self.bounds)
+        runner: Runner = LocalRunner(self.specs, self.study.jobs, self.reading_seconds, self.bounds)
         if self.study.executor and self._runnable(self._stored_on(machine()["id"])):  # else no engine is needed
             from harness.run.node_runner import NodeRunner
 
@@ -144,8 +147,7 @@ class Driver:
             for index in refused:
                 self._handle(store, RunStarted(index))
             self._handle(store, RunsEnded(refused, machine()))
-            groups = self._turns.groups(i for i in missing if i not in refused)
-            for event in runner.run(list(itertools.chain.from_iterable(groups))):
+            for event in runner.run(self._turns.groups(i for i in missing if i not in refused)):
                 self._handle(store, event)
             while self.study.repeat is None and (again := due(self.specs, self.records)):
                 self._repeat(store, runner, again)
@@ -167,7 +169,7 @@ class Driver:
                 self.on_finished(record, True)
             else:
                 missing.append(index)
-        for event in runner.run(missing):
+        for event in runner.run(Turns(self.specs, self.study, self.registry).groups(missing)):
             self._handle(store, event)
 
     def _handle(self, store: Store, event: Event) -> None:
@@ -254,15 +256,10 @@ class Driver:
         code = plugin.fingerprint + plugin.version if plugin is not None else spec.broken_reason
         # paths say where a plugin or a file lies, its content is in the fingerprints
         unlocated = {name: value for name, value in spec.source_parameters.items() if name not in ("path", "test")}
-        return replace(spec, dataset="", plugin_paths=(), source_parameters=unlocated, keep_model=False).key(
-            {
-                "harness": _host_sha256(),
-                "plugin": code,
-                "versions": self._versions(spec.requires),
-                "machine": machine_id,
-                "time_budget": self.study.time_budget,
-            }
-        )
+        surroundings: dict[str, Any] = {"machine": machine_id, "time_budget": self.study.time_budget}
+        surroundings |= {"harness": _host_sha256(), "plugin": code, "versions": self._versions(spec.requires)}
+        anywhere = replace(spec, dataset="", plugin_paths=(), source_parameters=unlocated, keep_model=False)
+        return anywhere.key(surroundings)
 
     def _completed(self, index: int, outcome: Record, place: Mapping[str, Any]) -> Record:
         """Return the full record of a run on a machine: what was measured and what was requested, unknown figures None."""
@@ -289,6 +286,7 @@ class Driver:
             "info": {},
             "reused": False,
         }
+        facts = {name: clean(value) for name, value in facts.items()}  # once for all cells
         parts = [Record({**facts, **outcome, "key": key})]
         parts += [Record({**facts, **cell, "key": f"{key}/{number}"}) for number, cell in enumerate(outcome.cells)]
         record, *cells = parts if self.study.time_budget else map(_without_budget, parts)
@@ -331,3 +329,85 @@ def _host_sha256() -> str:
     root = Path(__file__).parents[2]
     paths = [root.joinpath(*name.split(".")) for name in _RESULTS_DEPEND_ON]
     return digest(root, [file for path in paths for file in [*path.rglob("*"), path.with_suffix(".py")]])
+
+
+# -- runs on this machine ----------------------------------------------------------------------------------
+
+
+class LocalRunner:
+    """Runs on this machine: job slots, which have a pool of processes and cores that no other slot uses."""
+
+    def __init__(
+        self, specs: Sequence[RunSpec], jobs: int, reading_seconds: Mapping[str, float], bounds: DualBounds
+    ) -> None:
+        self.specs, self.jobs, self.reading_seconds, self.bounds = list(specs), jobs, reading_seconds, bounds
+        self._pools: list[ProcessPool] = []
+        self._events = queue.SimpleQueue[Event | BaseException | None]()
+        self._waiting = queue.SimpleQueue[Sequence[int]]()  # runs that one slot carries out in turns
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def reusable(self, stored: Stored) -> Mapping[int, Record]:
+        """Return the records of this class of machines."""
+        return stored(machine()["id"])
+
+    def extend(self, specs: Sequence[RunSpec], places: Sequence[str]) -> None:
+        """Append runs; they are this machine's, whatever the places."""
+        self.specs += specs
+
+    def run(self, groups: Sequence[Sequence[int]]) -> Iterator[Event]:
+        """Carry out runs, as many at the same time as the study has jobs. Called again, the processes are still there."""
+        if not groups:
+            return
+        for group in groups:
+            self._waiting.put(group)
+        # daemons: a command that is interrupted again while it closes does not wait for them, and their processes end with it
+        self._thread = threading.Thread(target=self._serve, args=(groups, numba_cache_folder()), daemon=True)
+        self._thread.start()
+        while (event := self._events.get()) is not None:
+            if isinstance(event, BaseException):
+                raise event
+            yield event
+
+    def close(self) -> list[RunsEnded]:
+        """End the processes, and return what had ended and was not yielded."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+        for pool in self._pools:
+            pool.close()
+        events = [self._events.get() for _ in range(self._events.qsize())]
+        return [event for event in events if isinstance(event, RunsEnded)]
+
+    def _serve(self, groups: Sequence[Sequence[int]], numba_cache: Path) -> None:
+        """Carry out the runs. At first the pools are prepared one after another: the later ones use what the first one compiles."""
+        try:
+            if not self._pools:
+                specs = [self.specs[index] for group in groups for index in group]
+                cores, jobs = itertools.cycle(sorted(os.sched_getaffinity(0))), min(self.jobs, len(specs))
+                for _ in range(jobs):
+                    pinned = list(itertools.islice(cores, specs[0].threads)) if jobs > 1 else None
+                    self._pools.append(ProcessPool(pinned, numba_cache, self._stop))
+                for pool in self._pools:
+                    pool.prepare(specs, self.reading_seconds, lambda text: self._events.put(Progress(text)))
+            with ThreadPoolExecutor(len(self._pools)) as slots:
+                slots.map(self._run_slot, self._pools)
+        except BaseException as error:
+            self._events.put(error)
+        finally:
+            self._events.put(None)
+
+    def _run_slot(self, pool: ProcessPool) -> None:
+        """Carry out runs one after another until none waits."""
+        try:
+            while not self._stop.is_set():
+                for index in self._waiting.get_nowait():
+                    spec = self.specs[index]
+                    self._events.put(RunStarted(index))
+                    record = pool.run(spec, self.reading_seconds[spec.data_key], self.bounds.of_run(spec))
+                    self.bounds.note_run(spec, record)  # the next run may lack its dual
+                    self._events.put(RunsEnded({index: record}, machine()))
+        except (WorkerDied, queue.Empty):  # the driver stopped it, or nothing is left
+            pass
+        except BaseException as error:
+            self._events.put(error)

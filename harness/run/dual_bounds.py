@@ -74,10 +74,7 @@ class DualBounds:
 
     def compared(self, record: Record) -> Record:
         """Return a copy of a record with the suboptimality of its model and of the points of its trace, by the best bound."""
-        bound, formulation = (
-            self.known.get(self.key_of(record)),
-            self.registry.formulations.get(str(record.get("formulation"))),
-        )
+        bound, formulation = self.of(record), self.registry.formulations.get(str(record.get("formulation")))
         if bound is None or formulation is None:
             return record
         trace: list[dict[str, Any]] = list(record.get("trace") or ())

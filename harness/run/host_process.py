@@ -5,6 +5,9 @@ plugin. The template is started while the driver is still reading its options, a
 process whose environment is the same. It runs the host's code alone: a certifier that is forked from it never ran a solver.
 Its children are those of no other process, so the driver asks it how they ended. Where it fails, they are started one by one.
 
+The command forks its template from itself, before it has a plugin or a second thread: what both need is imported once. A
+process of somebody else's, which may have both, starts one.
+
 This module is light: the command imports it before anything else.
 """
 
@@ -13,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import io
 import math
 import os
 import signal
@@ -30,7 +34,7 @@ from typing import Any
 
 import msgspec
 
-from harness.run.channel import BrokenStream, Busy, Channel, can_read
+from harness.run.channel import BrokenStream, Busy, Channel, can_read, own_end
 from harness.run.descendants import at_parents_end, sweep
 from harness.support.files import user_cache, writable_folder
 from harness.support.processes import continue_if_stopped, living, signal_to
@@ -225,10 +229,10 @@ class ExitCode(msgspec.Struct, frozen=True, tag=True):
 
 
 class Forked:
-    """A process that was forked from the template, as `subprocess.Popen` shows one."""
+    """A process that was forked from this one, or from the ``template``, as `subprocess.Popen` shows one."""
 
-    def __init__(self, template: Template, pid: int) -> None:
-        self.template, self.pid = template, pid
+    def __init__(self, pid: int, template: Template | None = None) -> None:
+        self.pid, self.template = pid, template
         self.returncode: int | None = None
         self._handle = os.pidfd_open(pid)
 
@@ -238,6 +242,11 @@ class Forked:
             return self.wait(0.0)
         return None
 
+    def kill(self) -> None:
+        """End it at once."""
+        if self.returncode is None:
+            signal_to(self.pid, signal.SIGKILL)
+
     def wait(self, timeout: float = math.inf) -> int:
         """Wait for its end; `subprocess.TimeoutExpired` if it lives for so many seconds."""
         if self.returncode is None:
@@ -245,21 +254,33 @@ class Forked:
                 raise subprocess.TimeoutExpired(str(self.pid), timeout)
             os.close(self._handle)
             try:
-                self.returncode = self.template.ask(ExitCode(self.pid))
+                self.returncode = self.template.ask(ExitCode(self.pid)) if self.template else _exit_code(self.pid)
             except OSError:  # the template is gone, and nobody else knows
                 self.returncode = -signal.SIGKILL
         return self.returncode
 
 
-class Template:
-    """The driver's end of a template."""
+def _exit_code(pid: int) -> int:
+    """Wait for a child of this process; return its exit code, or minus the signal."""
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+
+class Template:
+    """The driver's end of a template.
+
+    forked : fork it from this process, see :func:`begin`; else it is started
+    """
+
+    def __init__(self, environment: Mapping[str, str], *, forked: bool = False) -> None:
         self._lock = threading.Lock()
         ours, theirs = socket.socketpair()
         self.channel = Channel(ours, int)
+        self.process: Any  # as `subprocess.Popen`
         with theirs:
-            self.process = start("harness.run.host_process", theirs, environment)
+            if forked:
+                self.process = _fork_template(theirs, environment)
+            else:
+                self.process = start("harness.run.host_process", theirs, environment)
         self.close = weakref.finalize(self, _end, self.channel, self.process, os.getpid())
 
     def ask(self, request: Any, descriptors: Sequence[int] = (), stop: threading.Event | None = None) -> int:
@@ -279,10 +300,10 @@ class Template:
 
     def fork(self, module: str, descriptors: list[int], stop: threading.Event) -> Forked:
         """Fork a process that serves the first descriptor and writes to the second; OSError if that cannot be."""
-        return Forked(self, self.ask(Fork(module, os.fsencode(Path.cwd())), descriptors, stop))
+        return Forked(self.ask(Fork(module, os.fsencode(Path.cwd())), descriptors, stop), self)
 
 
-def _end(channel: Channel, process: subprocess.Popen[bytes], owner: int) -> None:
+def _end(channel: Channel, process: Any, owner: int) -> None:
     """End a template; what was forked from it goes on."""
     if os.getpid() == owner:  # and no process that was forked from the driver
         channel.close()
@@ -294,23 +315,60 @@ _LATEST = list[tuple[object, Template]]()  # with the process and the environmen
 _LATEST_LOCK = threading.Lock()
 
 
-def template(environment: Mapping[str, str]) -> Template:
-    """Return the template of this process for an environment, started if there is none."""
+def template(environment: Mapping[str, str], *, forked: bool = False) -> Template:
+    """Return the template of this process for an environment; if there is none, it is started, or ``forked`` from this process."""
     key = os.getpid(), dict(environment)
     with _LATEST_LOCK:  # the threads of a driver need one at the same time
         alive = (each for known, each in _LATEST if known == key and each.process.poll() is None)
-        latest = next(alive, None) or Template(environment)
+        latest = next(alive, None) or Template(environment, forked=forked)
         _LATEST[:] = [*(each for each in _LATEST if each[0] != key), (key, latest)][-_MOST_TEMPLATES:]
     return latest
 
 
-def begin(threads: int) -> None:
-    """Start the template that a comparison will need, while this process has something else to do."""
+def begin(threads: int, *, fork: bool = False) -> None:
+    """Start the template that a comparison will need, while this process has something else to do.
+
+    fork : fork it from this process, which has run the host's code alone, in one thread
+    """
     with contextlib.suppress(Exception):  # it is raised again when the process is needed
-        template(variables(threads, numba_cache_folder(), sys.path))
+        template(variables(threads, numba_cache_folder(), sys.path), forked=fork)
+
+
+def _fork_template(control: socket.socket, environment: Mapping[str, str]) -> Forked:
+    """Fork a template, which serves the socket; what it shares with this process is imported before."""
+    os.environ.update({name: environment[name] for name in _THREADS})  # for the libraries that are loaded now
+    _import_first()
+    if pid := os.fork():
+        return Forked(pid)
+    try:
+        at_parents_end(signal.SIGCONT)
+        os.setsid()
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for number in map(int, os.listdir("/proc/self/fd")):
+            with contextlib.suppress(OSError):  # of the list itself, which is closed by now
+                if number not in (nothing, control.fileno()):
+                    os.dup2(nothing, number) if number < 3 else os.close(number)
+        os.close(nothing)
+        for name, number in (("stdout", 1), ("stderr", 2)):  # without buffers, as PYTHONUNBUFFERED makes them
+            given, raw = getattr(sys, name), io.FileIO(number, "w", closefd=False)
+            setattr(sys, name, io.TextIOWrapper(raw, given.encoding, given.errors, write_through=True))
+        os.environ.clear()
+        os.environ.update(environment)
+        serve(control)
+    finally:
+        os._exit(1)
 
 
 # -- in the template itself --------------------------------------------------------------------------------
+
+
+def _import_first() -> None:
+    """Import what driver, worker and certifier need, and look once at what the host registers: much of that stays known."""
+    for name in ("harness.run.worker", "harness.run.certifier", "packaging.requirements"):
+        importlib.import_module(name)
+    from harness.registry.discovery import load_registry
+
+    load_registry(only=())
 
 
 def _prepare() -> None:
@@ -319,22 +377,22 @@ def _prepare() -> None:
     What solvers use of it in float32 is compiled once, and not loaded here.
     """
     gc.disable()
-    for name in ("harness.run.worker", "harness.run.certifier", "scipy.sparse", "threadpoolctl"):
+    _import_first()
+    for name in ("scipy.sparse", "threadpoolctl"):
         importlib.import_module(name)
     import numpy as np
 
     import harness
     from harness.kernels.checks import check_finite
+    from harness.kernels.functions import RBF
     from harness.kernels.oracle import KernelOracle
     from harness.measure.machine_code import warm_up_mark
-    from harness.registry.discovery import load_registry
 
-    rbf: Any = load_registry(only=()).kernel_class("rbf")
     mark = warm_up_mark(Path(harness.__file__), "float32")
     for dtype in (np.float64,) if mark.exists() else (np.float64, np.float32):
         for features in (8, 64):  # of few and of many the values are computed in two ways
             points = np.random.default_rng(0).random((64, features))
-            check_finite(KernelOracle(rbf(gamma=1.0), points, dtype=dtype))
+            check_finite(KernelOracle(RBF(gamma=1.0), points, dtype=dtype))
     mark.touch()
     gc.freeze()  # keeps the collector from touching, and so copying, its pages in what is forked
 
@@ -366,18 +424,15 @@ def _fork(request: Fork, channel: Channel) -> int:
         os._exit(code)
 
 
-def main() -> None:
-    """Serve the driver at the descriptor named on the command line."""
-    channel = Channel.from_command_line(Fork | ExitCode, most_descriptors=2)
+def serve(control: socket.socket) -> None:
+    """Serve the driver at the other end of a socket."""
+    channel = Channel(control, Fork | ExitCode, most_descriptors=2)
     _prepare()
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         for request in channel:
-            if isinstance(request, Fork):
-                channel.send(_fork(request, channel))
-            else:
-                channel.send(os.waitstatus_to_exitcode(os.waitpid(request.pid, 0)[1]))
+            channel.send(_fork(request, channel) if isinstance(request, Fork) else _exit_code(request.pid))
     os._exit(0)
 
 
 if __name__ == "__main__":
-    main()
+    serve(own_end())

@@ -57,6 +57,7 @@ class RunSpec:
     queries_targets: bool = False  # its formulation does
     path: Grid | None = None  # None: one problem
     trusted: tuple[str, ...] = ()  # plugins of its formulation, kernel, data, metrics and oracle: the certifier's
+    helpers: tuple[str, ...] = ()  # plugins of the solvers that its parameters name
     data_sha256: str = ""  # of the data the comparison was planned with
     skip_reason: str = ""  # not empty: the run is a row and is not run
     broken_reason: str = ""  # not empty: the plugin could not be loaded
@@ -82,13 +83,8 @@ class RunSpec:
     def cell_entries(self, values: Mapping[str, float], index: int | None) -> dict[str, Any]:
         """Return the fields that say which cell of a path a record is of; ``index`` None: the refit of the chosen one."""
         assert self.path is not None
-        cell = self.at(values)
-        path = {**self.path.as_dict(), "cell": index}
-        return {
-            "problem_parameters": cell.problem_parameters,
-            "kernel_parameters": cell.kernel_parameters,
-            "path": path,
-        }
+        cell, path = self.at(values), {**self.path.as_dict(), "cell": index}
+        return {name: getattr(cell, name) for name in ("problem_parameters", "kernel_parameters")} | {"path": path}
 
     @property
     def first(self) -> RunSpec:
@@ -138,16 +134,12 @@ class Model(_Part, frozen=True):
     features: tuple[np.ndarray, np.ndarray] | None = None
 
     @classmethod
-    def dual(cls, dual_coef: Any, intercept: float) -> Model:
-        """Return the model of coefficients over all points, (n,) float64."""
-        support = np.flatnonzero(dual_coef)
-        return cls(intercept, support, dual_coef[support])
-
-    @classmethod
     def of(cls, model: tuple[Any, float] | Weights | FreeModel) -> Model:
-        """Return the model of coefficients and an intercept, of weights, or of an expansion that is no dual solution."""
+        """Return the model of dual coefficients, (n,), and an intercept, of weights, or of an expansion that is no dual solution."""
         if isinstance(model, tuple):
-            return cls.dual(*model)
+            dual_coef, intercept = model
+            support = np.flatnonzero(dual_coef)
+            return cls(intercept, support, dual_coef[support])
         if isinstance(model, Weights):
             given = model.features
             features = None if given is None else (given.directions, given.offsets)
@@ -356,12 +348,11 @@ class Certified(_Part, frozen=True):
     cells: list[CertifiedFigures] = []
 
 
-ToChild = TargetReply
 FromChild = Compiling | Warm | PhaseBegan | Point | FinishedCell | TargetRequest | RunResult
 ToProcess = Prepare | Run | Certify
 FromProcess = Prepared | Busy | RunResult | Certified
 Emit = Callable[[FromChild], None]
-Receive = Callable[[], ToChild]
+Receive = Callable[[], TargetReply]
 Body = Callable[[Emit, Receive], None]  # what a child does
 
 
@@ -406,8 +397,8 @@ class Runner(Protocol):
     def extend(self, specs: Sequence[RunSpec], places: Sequence[str]) -> None:
         """Append runs, each to be carried out on a class of machines, named by its ``id``."""
 
-    def run(self, indices: Sequence[int]) -> Iterator[Event]:
-        """Carry out runs and yield what happens as it happens; called again for runs that are appended.
+    def run(self, groups: Sequence[Sequence[int]]) -> Iterator[Event]:
+        """Carry out runs, those of a group in turns, and yield what happens; called again for runs that are appended.
 
         Raises
         ------

@@ -137,10 +137,11 @@ class NodeRunner:
 
     # -- running -------------------------------------------------------------------------------------
 
-    def run(self, indices: Sequence[int]) -> Iterator[Event]:
+    def run(self, groups: Sequence[Sequence[int]]) -> Iterator[Event]:
         """Send blocks of runs to the nodes and yield what comes back; see `Runner`."""
         # the processes of a node hold one data set, so the blocks of one follow each other
-        waiting = deque(sorted(self._blocks(indices), key=lambda block: self.specs[block[0]].data_key))
+        blocks = self._blocks(index for group in groups for index in group)
+        waiting = deque(sorted(blocks, key=lambda block: self.specs[block[0]].data_key))
         under_way = 0
         while waiting or under_way:
             try:

@@ -55,7 +55,6 @@ class Study:
     threads : BLAS / OpenMP threads of a run
     jobs : runs at the same time; a run is pinned to cores that no other one has
     fresh : measure again what the store already holds
-    many : run it even if it is more than a million runs
     core_set_oracle : solver of the core-set certificate of the hull formulations, by name; empty: no such certificate
     path : parameter -> its values: a run goes through all of them, see `harness.solver.path`; empty: a run is one problem
     folds : of the cross-validation along a path; 0: none
@@ -80,7 +79,6 @@ class Study:
     jobs: int = 1
     cache_mb: float = 256.0
     fresh: bool = False
-    many: bool = False
     store: Path | None = None
     plugin_paths: list[str] = field(default_factory=list)
     metrics: list[str] = field(default_factory=list)
@@ -118,7 +116,7 @@ class Study:
         return json.dumps(canonical, sort_keys=True)
 
 
-_NOT_HASHED = ("store", "fresh", "many", "plugin_paths", "executor", "part", "keep_models")
+_NOT_HASHED = ("store", "fresh", "plugin_paths", "executor", "part", "keep_models")
 
 
 def _solver_part(item: ConfiguredSolver | BrokenPlugin) -> list[Any]:
@@ -157,15 +155,10 @@ def plan(study: Study, registry: Registry, datasets: Mapping[str, Dataset]) -> l
 
     Raises
     ------
-    UsageError : an unknown formulation or kernel, a parameter value out of range, or too many runs.
+    UsageError : a parameter value out of range.
     """
-    check_names(study, registry)
-    check_size(factors(study, registry), many=study.many)
-    cells = [
-        spec
-        for source in study.datasets
-        for spec in _cells(study, registry, source, datasets[key_of_source(source, registry)])
-    ]  # fmt: skip
+    loaded = ((source, datasets[key_of_source(source, registry)]) for source in study.datasets)
+    cells = [spec for source, dataset in loaded for spec in _cells(study, registry, source, dataset)]
     order = itertools.product(range(study.repeat or 1), study.seeds, cells)
     specs = [replace(cell, seed=seed, repetition=repetition) for repetition, seed, cell in order]
     return specs if study.part == (1, 1) else part_of(specs, study)
@@ -228,19 +221,6 @@ class Turns:
             block = self._blocks[index]
             groups.setdefault(block if block in self._with_lacking else index, []).append(index)
         return [sorted(group, key=self._lacking.__contains__) for group in groups.values()]
-
-
-def check_names(study: Study, registry: Registry) -> None:
-    """Raise UsageError for a kernel, formulation, metric or oracle that does not exist; needs no data."""
-    if study.kernel is not None:
-        registry.select_kernels(study.kernel)
-    for name in study.formulations or []:
-        registry.formulation(name)
-    for name in study.metrics:
-        registry.metric(name)
-    if study.core_set_oracle:
-        registry.solver(study.core_set_oracle)
-    check_path(study, registry)
 
 
 def check_size(counts: Sequence[tuple[int, str]], *, many: bool) -> None:
@@ -314,15 +294,18 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
         source=registry.name_of("data set", type(source)),
         source_parameters=parameters.values_of(source), limits=study.limits, threads=study.threads, cache_mb=study.cache_mb,
         plugin_paths=tuple(study.plugin_paths), metrics=tuple(study.metrics), core_set_oracle=study.core_set_oracle,
+        data_sha256=dataset.sha256, keep_model=study.keep_models,
     )  # fmt: skip
     for item in study.solvers:
         if isinstance(item, BrokenPlugin):
             name = item.solver or item.plugin
             yield replace(common, plugin=item.plugin, solver=name, label=name, broken_reason=item.sentence)
             continue
-        solver, cls = item.solver, type(item.solver)
+        solver, cls, values = item.solver, type(item.solver), parameters.values_of(item.solver)
+        texts = (value for value in values.values() if isinstance(value, str))
+        named = {registry.owner("solver", text.partition("[")[0]) for text in texts}
         configured = replace(
-            common, plugin=item.plugin, solver=solver.name, parameters=parameters.values_of(solver),
+            common, plugin=item.plugin, solver=solver.name, parameters=values, helpers=tuple(sorted(named - {""})),
             label=registry.label("solver", solver), requires=solver.requires, skip_reason=missing(solver.name, solver.requires),
         )  # fmt: skip
         try:
@@ -354,11 +337,8 @@ def _problem_cells(
     problem: type[Problem], configured: RunSpec,
 ) -> Iterator[RunSpec]:  # fmt: skip
     """Yield the runs of a solver on one formulation of one data set: the grid of kernels and parameters."""
-    metrics = applicable(
-        [registry.resolve("metric", metric) for metric in (*problem.metrics, *study.metrics)],
-        registry.metrics,
-        dataset.task,
-    )
+    named = [registry.resolve("metric", metric) for metric in (*problem.metrics, *study.metrics)]
+    metrics = applicable(named, registry.metrics, dataset.task)
     oracle = study.core_set_oracle if problem.has_core_set or problem.columns else ""
     name, fits = registry.name_of("formulation", problem), dataset.task == problem.task
     reason = configured.skip_reason if fits else _mismatch(problem, source, dataset.task, registry)
@@ -453,17 +433,13 @@ def _paths(
     of_kernel = set(_names(parameters.parameters_of(kernel))).difference(of_problem)
     problem_axes = _axes(problem.parameter_class, study, of_problem, f"formulation '{problem.name}'")
     kernel_axes = _axes(kernel, study, of_kernel, f"kernel '{kernel.name}'")
-    reason = cell.skip_reason
-    for name in study.path:
-        if name not in problem_axes | kernel_axes:
-            reason = (
-                reason or f"{problem.name} with the kernel {kernel.name} has no {name}, which the path goes through"
-            )
+    lost = next((name for name in study.path if name not in problem_axes | kernel_axes), "")
+    reason = f"{problem.name} with the kernel {kernel.name} has no {lost}, which the path goes through" if lost else ""
     path = replace(
         cell,
         problem_parameters={k: v for k, v in cell.problem_parameters.items() if k not in problem_axes},
         kernel_parameters={k: v for k, v in cell.kernel_parameters.items() if k not in kernel_axes},
-        skip_reason=reason or _why_no_path(study, problem, dataset, cell),
+        skip_reason=cell.skip_reason or reason or _why_no_path(study, problem, dataset, cell),
         core_set_oracle="",
     )
     for cold in (False, True) if study.cold else (False,):

@@ -15,11 +15,11 @@ from time import monotonic
 import msgspec
 
 from harness.measure.outcome import FAILED, MEASURED, DualBound, Status, StoppedBy
-from harness.run import allowed
+from harness.run import allowed, messages
 from harness.run.channel import encode
 from harness.run.environments import environment_of
 from harness.run.host_process import Late, Process, WorkerDied, variables
-from harness.run.messages import Certified, Certify, FromProcess, Prepare, Run, RunResult, RunSpec, ToCertify
+from harness.run.messages import Certified, RunResult, RunSpec, ToCertify
 from harness.run.path_rows import cell_record, choice, summary
 from harness.run.record import MODEL, CertifiedFigures, Claims, Record
 from harness.solver.path import Grid
@@ -76,7 +76,7 @@ class ProcessPool:
         try:
             with self._starting:
                 process = self._process(name, spec)
-            process.ask(Prepare(spec), beginning)
+            process.ask(messages.Prepare(spec), beginning)
         except WorkerDied:
             with self._starting:
                 self._run_no_warm_up.add(name)
@@ -135,7 +135,7 @@ class ProcessPool:
             self._process(_CERTIFIER, spec)  # it imports meanwhile
             warm_worker = spec.worker not in self._run_no_warm_up
             try:
-                ended: RunResult = worker.ask(Run(spec, warm_worker, bound), beginning)
+                ended: RunResult = worker.ask(messages.Run(spec, warm_worker, bound), beginning)
                 return ended
             except WorkerDied as error:
                 self._close(spec.worker)
@@ -157,7 +157,7 @@ class ProcessPool:
         for stated in (spec, replace(spec, metrics=())):
             certifier = self._process(_CERTIFIER, spec)
             try:
-                answer: Certified = certifier.ask(Certify(stated, solved, bound), seconds)
+                answer: Certified = certifier.ask(messages.Certify(stated, solved, bound), seconds)
                 answer.figures.faults = [*faults, *(answer.figures.faults or [])]
                 return answer
             except WorkerDied as error:
@@ -184,7 +184,7 @@ class ProcessPool:
             path, python = (sys.path, "") if home is None else (home.path, home.python)
             environment = variables(spec.threads, self.numba_cache, path)
             module = _CERTIFIER if name == _CERTIFIER else "harness.run.worker"
-            self._processes[name] = Process(module, FromProcess, environment, self.stop, self.cores, python)
+            self._processes[name] = Process(module, messages.FromProcess, environment, self.stop, self.cores, python)
         self._processes.move_to_end(name)
         return self._processes[name]
 

@@ -139,7 +139,7 @@ class CertifiedFigures(Ending, kw_only=True, omit_defaults=True):
     relative_gap: A[Number, "[ratio] the gap over the formulation's scale"] = None
     gap_rounding: A[Number, "[ratio] how much rounding may have moved relative_gap; None: unknown"] = None
     undecidable: A[Text, "why rounding leaves no gap to speak of, a sentence; empty: it leaves one"] = None
-    suboptimality: A[Number, "[ratio] bound of the distance to the optimum, by best_dual; of models without a dual"] = (
+    suboptimality: A[Number, "[ratio] bound of the distance to the optimum, by best_dual; of models without dual"] = (
         None
     )
     best_dual: A[Number, "[objective] certified dual value of another run of the problem, at certification"] = None
@@ -236,7 +236,7 @@ class Record(dict[str, Any]):
 
     def text(self) -> str:
         """Return the record as one line of strict JSON, every column there."""
-        return msgspec.json.encode({name: clean(self.get(name)) for name in COLUMNS}).decode()
+        return msgspec.json.encode({name: self.get(name) for name in COLUMNS}).decode()
 
 
 _STATUSES = frozenset(Status)

@@ -35,7 +35,7 @@ from harness.solver.path import Grid
 from harness.support import parameters, selection
 from harness.support.arrays import Vector
 from harness.support.decimals import UNKNOWN_ROUNDING
-from harness.support.errors import HarnessError, UsageError
+from harness.support.errors import UsageError
 from harness.support.faults import format_error
 from harness.support.files import sha256_of
 from harness.support.machine import versions
@@ -44,14 +44,8 @@ from harness.support.printable import is_number
 _COUNTS = ("support_vectors", "positive_support_vectors", "core_set_size")
 _OBJECTIVES = ("primal", "dual", "gap")
 _OF_THE_GAP = (
-    "relative_gap",
-    "suboptimality",
-    "epsilon",
-    "epsilon_plus",
-    "epsilon_minus",
-    "margin_lower",
-    "margin_upper",
-)
+    "relative_gap", "suboptimality", "epsilon", "epsilon_plus", "epsilon_minus", "margin_lower", "margin_upper",
+)  # fmt: skip
 _VIOLATIONS = ("kkt_violation", "feasibility_violation")
 _SCORES = ("train_accuracy", "test_accuracy", "validation_error")
 _UNSTATED = UNKNOWN_ROUNDING  # of a figure, relative to max(1, |figure|), for which the certificate states none
@@ -84,10 +78,6 @@ class VerifiedRow:
     notes: tuple[str, ...] = ()
     figures: int = 0
     unverified: str = ""
-
-
-class _NotVerifiable(HarnessError):
-    """A row cannot be verified; the text says why."""
 
 
 class _Recertifier(RunCertifier):
@@ -134,8 +124,6 @@ class Verifier:
             count, differences, unverified = self._compared(record)
         except UsageError as error:
             reasons = (str(error).rstrip("."),)
-        except _NotVerifiable as error:
-            reasons = (str(error),)
         except Exception as error:  # a row may hold anything, and a plugin may raise anything
             reasons = (f"its problem could not be stated or certified: {format_error(error)}",)
         else:
@@ -158,16 +146,16 @@ class Verifier:
         """Return the number of compared figures, what differs, and what the bundle does not show."""
         path, sha256 = record.get("path") or {}, record.get("model_sha256")
         if not record.measured:
-            raise _NotVerifiable(f"the run has no certified model (status {record.get('status')})")
+            raise UsageError(f"the run has no certified model (status {record.get('status')})")
         if path and "cell" not in path:
-            raise _NotVerifiable("it is the summary of a path, whose cells are rows of their own")
+            raise UsageError("it is the summary of a path, whose cells are rows of their own")
         if not sha256:
-            raise _NotVerifiable("no model was kept")
+            raise UsageError("no model was kept")
         spec, recorded = self._spec(record), str(record.get("data_sha256"))
         if (here := self._data_sha256(spec)) != recorded:
             return 0, [f"the data of '{spec.dataset}' differ: SHA-256 {here[:12]}, recorded {recorded[:12]}"], ""
         if (content := self.bundle.model(sha256)) is None:
-            raise _NotVerifiable("its model is not in the bundle")
+            raise UsageError("its model is not in the bundle")
         differences = []
         if (actual := sha256_of(content)) != sha256:
             differences.append(f"the model has SHA-256 {actual[:12]}, recorded {sha256[:12]}")
@@ -184,7 +172,7 @@ class Verifier:
         parts = len(run.dataset.y_train), len(run.dataset.y_test)
         count, wrong = _differences(record, figures, run.ties / min(filter(None, parts)))
         if not count and not wrong:
-            raise _NotVerifiable("the record has no figure that can be computed again")
+            raise UsageError("the record has no figure that can be computed again")
         differences += [*wrong, *_contradictions(record, solved.seed), *self._beyond_study(record)]
         if bound is not None:
             wrong, unverified = self._dual_differences(record, bound)
@@ -253,18 +241,18 @@ class Verifier:
 
         Raises
         ------
-        _NotVerifiable, UsageError : a plugin or the data are not here.
+        UsageError : a plugin or the data are not here.
         """
         for kind, known in (("formulation", self.registry.formulations), ("kernel", self.registry.kernels)):
             if record.get(kind) not in known:
-                raise _NotVerifiable(self._missing(record, f"the {kind} '{record.get(kind)}' is unknown here"))
+                raise UsageError(self._missing(record, f"the {kind} '{record.get(kind)}' is unknown here"))
         source, path = self._source(record), record.get("path") or {}
         grid = None
         if path.get("cell") is not None:
             costs, widths = ({name: tuple(of) for name, of in path[key].items()} for key in ("costs", "widths"))
             grid = Grid(costs, widths, path["folds"], path.get("start") == "cold")
             if not 0 < grid.size <= _MOST_CELLS:
-                raise _NotVerifiable(f"its path has {grid.size:,} cells")
+                raise UsageError(f"its path has {grid.size:,} cells")
         metrics = tuple(name for name in record.get("metrics") or () if name in self.registry.metrics)
         source_name = self.registry.name_of("data set", type(source))
         return messages.RunSpec(
@@ -292,16 +280,15 @@ class Verifier:
         label = str(record.get("dataset"))
         name, values = selection.single(label)
         if self.registry.resolve("data set", name) in self.registry.datasets:
-            return self.registry.select_datasets([selection.Item(name, {key: [text] for key, text in values.items()})])[
-                0
-            ]
+            item = selection.Item(name, {key: [text] for key, text in values.items()})
+            return self.registry.select_datasets([item])[0]
         if not record.get("data_notes") and not selection.is_path(name):
-            raise _NotVerifiable(self._missing(record, f"the data set '{name}' is unknown here"))
+            raise UsageError(self._missing(record, f"the data set '{name}' is unknown here"))
         files: dict[str, Any] = {"path": name} | {key: text for key, text in values.items() if key == "test"}
         located = {key: self._located(text) for key, text in files.items()}
         if absent := [files[key] for key, file in located.items() if file is None]:
             where = "--data FOLDER names the folder of its file" if self.folder is None else f"not in {self.folder}"
-            raise _NotVerifiable(f"the data '{absent[0]}' are not here; {where}")
+            raise UsageError(f"the data '{absent[0]}' are not here; {where}")
         given = parameters.validated(FileSource, {**values, **located}, owner=f"data file '{name}'")
         return FileSource(**given)
 

@@ -110,7 +110,7 @@ def fork(body: messages.Body, folder: Folder, hidden: Channel, largest: int) -> 
         os.dup2(output_in, 1)
         os.dup2(output_in, 2)
         end = socket.socket(fileno=fcntl.fcntl(theirs, fcntl.F_DUPFD_CLOEXEC, _CHANNEL))
-        channel = Channel(end, messages.ToChild, secret)
+        channel = Channel(end, messages.TargetReply, secret)
         theirs.close()
         os.close(output_in)
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -159,9 +159,7 @@ class Observed:
     refusal: str = ""  # the last line of the output on an allocation that was refused
     failure: Failure | None = None  # for which the worker ends the child
     exit_status: int = 0
-    largest_process_bytes: int = (
-        0  # most resident memory of one of its processes, of those that were waited for; when it has ended
-    )
+    largest_process_bytes: int = 0  # most resident memory of a process of its that was waited for; when it has ended
     left_behind: int = 0  # number of processes
     is_sent: bool = False  # whether the driver has the outcome
     faults: list[str] = field(default_factory=list)  # sentences on what cost the run nothing

@@ -23,7 +23,7 @@ from harness.measure.compilation import CompilationWatch
 from harness.measure.outcome import FAILED
 from harness.measure.scored import room_for_own_points
 from harness.run import allowed, messages
-from harness.run.channel import Busy, Channel
+from harness.run.channel import Busy, Channel, own_end
 from harness.run.child import ChildRun, failure_claims
 from harness.run.dependencies import CodeWatch, code_of
 from harness.run.descendants import Descendants, Folder
@@ -32,7 +32,7 @@ from harness.run.problem_factory import ProblemFactory
 from harness.run.target_server import TargetServer
 from harness.run.warm_up import State, WarmUp, layout, warm_up
 from harness.run.watch import DriverGone, Observed, exit_words, finish, fork, outcome_claims, watch
-from harness.support.machine import constraints, now
+from harness.support.machine import constraints
 from harness.support.processes import count_threads, living
 
 if TYPE_CHECKING:
@@ -147,9 +147,7 @@ class Worker:
         try:
             run = replace(self._plan(spec, warm_worker=warm_worker), bound=request.bound)
         except Exception as error:  # a plugin's or a data source's fault: a row, never the end of the worker
-            claims = failure_claims(error, "")
-            claims.measured_at = now()
-            self.channel.send(messages.RunResult(claims))
+            self.channel.send(messages.RunResult(failure_claims(error, "")))
             return
         observed = self._run_child(run)
         if observed.phase is Phase.WARM_UP and not observed.is_sent and run.warm_up.state is not State.FAILED:
@@ -207,7 +205,7 @@ class Worker:
         """Load the plugins that the run needs: another one costs it no time, and cannot disturb it."""
         from harness.registry.discovery import installed, load_registry, share_registry
 
-        needed = {spec.plugin, *spec.trusted}
+        needed = {spec.plugin, *spec.trusted, *spec.helpers}
         if self.factory is None:
             self.code.install()
         registry = load_registry(spec.plugin_paths, needed) if self.factory is None else self.factory.registry
@@ -224,7 +222,7 @@ class Worker:
                 registry.load_all(installed(), paths)
                 return registry
 
-            share_registry(everything)
+            share_registry(everything, registry)
             self.factory = ProblemFactory(registry, for_solver=True)
             self.compilation.install()  # and imports numba, so that no child pays for it
             threadpool_limits(spec.threads)
@@ -235,7 +233,7 @@ class Worker:
 
 def main() -> None:
     """Serve the driver at the descriptor named on the command line."""
-    worker = Worker(Channel.from_command_line(messages.ToProcess))
+    worker = Worker(Channel(own_end(), messages.ToProcess))
     try:
         with contextlib.suppress(ConnectionError, DriverGone):
             worker.serve()

@@ -31,7 +31,7 @@ def read_all(data, secret=SECRET, step=1 << 16, **options):
 
 
 def message():
-    model = Model.dual(np.array([0.0, 1.5, 0.0, -2.0]), 0.25)
+    model = Model.of((np.array([0.0, 1.5, 0.0, -2.0]), 0.25))
     points = [Point(TracePoint(0.1, 5, 1, "seconds", info={"\0": [1.0]}), 0.0, model.packed())]
     return RunResult(Claims(), ToCertify(model.packed(), points, [3, 1]))
 

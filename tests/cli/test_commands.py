@@ -110,7 +110,7 @@ def test_what_is_no_command_of_its_own_is_refused_with_its_plugin(tmp_path, sour
     (tmp_path / "greeting.py").write_text(source)
     registry.load_all([], [tmp_path / "greeting.py"])
     found = of(registry, Added({}, {"dashboard": "dashboard"}))
-    assert found.commands == {}
+    assert found.things == {}
     assert sentence in found.broken["greeting"].reason
 
 
@@ -124,10 +124,10 @@ def test_a_name_that_several_plugins_have_is_that_of_none_and_ours_stay(tmp_path
         (tmp_path / f"{plugin}.py").write_text(source.replace("return [command]", f"return [{listed}]"))
         paths.append(tmp_path / f"{plugin}.py")
     found = of(load_registry(paths))
-    assert {name for name, plugin in found.plugins.items() if plugin in ("first", "second")} == {
+    assert {name for name, plugin in found.owners.items() if plugin in ("first", "second")} == {
         "first/greet", "second/greet", "first/dashboard", "first/compare", "alone",
     }  # fmt: skip
-    assert (found.plugins["dashboard"], found.broken) == ("dashboard", {})
+    assert (found.owners["dashboard"], found.broken) == ("dashboard", {})
 
 
 def test_the_command_of_several_plugins_is_refused_with_the_names_to_write(invoke, tmp_path) -> None:

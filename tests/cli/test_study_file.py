@@ -67,7 +67,7 @@ def test_a_file_means_what_the_options_mean(tmp_path, registry):
     )  # fmt: skip
     said = meant(path, registry)
     assert said == line
-    elsewhere = dataclasses.replace(said, fresh=True, many=True, store=Path("elsewhere.sqlite"))
+    elsewhere = dataclasses.replace(said, fresh=True, store=Path("elsewhere.sqlite"))
     assert said.sha256 == line.sha256 == elsewhere.sha256
 
 

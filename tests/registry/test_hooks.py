@@ -102,7 +102,7 @@ def test_what_a_plugin_adds_by_every_hook_is_there(plugin) -> None:
     assert registry.report_formats["count"]([{}, {}]) == "2"
     assert select_executor("own://here", registry)() == "here"
     found = of(registry)
-    assert (list(found.commands), found.plugins, found.broken) == (["greet"], {"greet": "alpha"}, {})
+    assert (list(found.things), found.owners["greet"], found.broken) == (["greet"], "alpha", {})
     registry.manager.hook.harness_run_started(spec={"solver": "smo"})
     registry.manager.hook.harness_run_finished(record={"status": "ok"})
     assert sys.modules["alpha"].seen == [("started", "smo"), ("finished", "ok")]

@@ -12,6 +12,7 @@ import pytest
 
 from harness import CSVC, CSVCNoBias, Solver, UsageError, __version__
 from harness.problems import EpsSVR
+from harness.registry import discovery
 from harness.registry.discovery import Registry, load_registry
 from harness.registry.entries import running_plugin
 from harness.run.plan import Study, key_of_source, plan
@@ -430,3 +431,15 @@ def test_the_innermost_line_of_the_plugins_own_files_is_named(tmp_path, package:
     where = "'linear_own', linear_own/parts.py:4" if package else "'own_kernel', own_kernel.py:6"
     assert format_error(caught.value).startswith(f"plugin {where}, in solve: LinAlgError: ")
     assert format_error(UsageError("no."), "own_kernel") == "plugin 'own_kernel': no."
+
+
+def test_a_solver_of_a_loaded_plugin_needs_no_other_plugin(monkeypatch) -> None:
+    def everything():
+        raise AssertionError("all plugins are loaded")
+
+    monkeypatch.setattr(discovery, "_shared_registry", None)
+    monkeypatch.setattr(discovery, "_loaded_registry", None)
+    discovery.share_registry(everything, load_registry(only={"smo"}))
+    assert discovery.get_solver("smo[tau=1e-5]").tau == 1e-5
+    with pytest.raises(AssertionError, match="all plugins"):
+        discovery.get_solver("qp")

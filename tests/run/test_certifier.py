@@ -62,7 +62,7 @@ def test_figures_are_those_of_each_cell_alone(formulation, solver):
     made = _, path = certifier_of(formulation, dataset)
     solved = [found.outcome for found in drive_path(get_solver(solver), path, 0, Limits())]
     points = [
-        FinishedCell(cell.index, Claims(status="ok"), model=Model.dual(outcome.dual_coef, outcome.intercept).packed())
+        FinishedCell(cell.index, Claims(status="ok"), model=Model.of((outcome.dual_coef, outcome.intercept)).packed())
         for cell, outcome in zip(path.cells, solved, strict=True)
     ]
     for cell, outcome, figures in zip(path.cells, solved, certified(made, points), strict=True):
@@ -84,9 +84,9 @@ def test_figures_are_those_of_each_cell_alone(formulation, solver):
 
 def test_models_that_are_none_are_refused_by_their_cell_and_the_others_stand():
     models = [
-        Model.dual(np.zeros(40), 0.0),
+        Model.of((np.zeros(40), 0.0)),
         None,
-        Model.dual(np.full(40, 1e6), 0.0),
+        Model.of((np.full(40, 1e6), 0.0)),
         Model(0.0, np.array([50]), np.array([0.1])),
     ]
     cells = [FinishedCell(k, Claims(), model=model.packed() if model else b"") for k, model in enumerate(models)]
@@ -138,7 +138,7 @@ def test_weights_have_a_gap_and_errors_in_each_cell():
 def test_cells_that_the_path_does_not_have_are_no_message(cells):
     made = certifier_of(CSVC, data())
     with pytest.raises(HarnessError, match="of a path that has 12"):
-        certified(made, [FinishedCell(cell, Claims(), model=Model.dual(np.zeros(40), 0.0).packed()) for cell in cells])
+        certified(made, [FinishedCell(cell, Claims(), model=Model.of((np.zeros(40), 0.0)).packed()) for cell in cells])
 
 
 # -- columns of a formulation: what the certifier makes of its figures, and which declarations are refused.

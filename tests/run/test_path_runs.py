@@ -9,7 +9,7 @@ from harness import Limits, Status, StoppedBy, UsageError
 from harness.registry.discovery import load_registry
 from harness.run.driver import Driver
 from harness.run.messages import data_key
-from harness.run.plan import Study, plan
+from harness.run.plan import Study, check_path, plan
 from harness.run.store import read_results
 from tests.run.conftest import PLUGINS, check_end
 
@@ -166,4 +166,4 @@ def test_a_path_that_cannot_be_gone_through_is_skipped_with_its_reason(study, op
 def test_what_no_path_can_be_is_refused_in_a_sentence(study, selection, options, reason):
     request, registry = study(selection, **options)
     with pytest.raises(UsageError, match=reason):
-        planned(request, registry)
+        [check_path(request, registry), planned(request, registry)]

@@ -41,6 +41,11 @@ def test_a_solver_of_everything_joins_what_the_others_solve(registry):
     assert by_solver(specs(registry, "qp")) == [("qp", "c-svc")]
 
 
+def test_the_plugins_of_solvers_that_a_parameter_names_are_part_of_a_run(registry):
+    found = specs(registry, "lasvm,lasvm[finisher=qp],smo")
+    assert [spec.helpers for spec in found] == [("smo",), ("qp",), ()]
+
+
 def test_a_formulation_asked_for_skips_solvers_that_do_not_solve_it(registry):
     found = specs(registry, "lasvm,fw", formulations=["l2-svc"])
     assert [spec.skip_reason != "" for spec in found] == [True, False]

@@ -22,10 +22,26 @@ from tests.run.conftest import SPEC
 WHAT_IS_THERE = """
 import json, os, sys
 def main():
+    print("words")
+    os.write(1, b"written")
     plugins = [name for name in sys.modules if name.startswith("harness_")]
     answer = [plugins, "numba" in sys.modules, os.getcwd(), os.getsid(0) == os.getpid()]
     os.write(int(sys.argv[1]), json.dumps(answer).encode())
     os._exit(7)
+"""
+FORKED = """
+import os, sys, threading
+from harness.run import host_process
+host_process.begin(1, fork=True)
+environment = host_process.variables(1, host_process.numba_cache_folder(), sys.path)
+template = host_process.template(environment)
+assert isinstance(template.process, host_process.Forked), template.process
+import socket
+ours, theirs = socket.socketpair()
+output = open("output", "wb")
+process = template.fork("answers", [theirs.fileno(), output.fileno()], threading.Event())
+theirs.close()
+print(ours.recv(1 << 16).decode(), process.wait(10.0), template.process.poll())
 """
 
 
@@ -56,6 +72,14 @@ def test_what_is_forked_has_the_host_and_no_plugin_and_tells_how_it_ended(enviro
     assert (process.wait(10.0), process.poll()) == (7, 7)
     assert host_process.template(environment) is first
     assert host_process.template({**environment, "OMP_NUM_THREADS": "2"}) is not first
+
+
+def test_a_template_that_was_forked_from_the_command_serves_as_one_that_was_started(environment, tmp_path):
+    (tmp_path / "answers.py").write_text(WHAT_IS_THERE)
+    command = [sys.executable, "-c", FORKED]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60.0)
+    assert (done.stdout.strip(), done.stderr) == (f"{json.dumps([[], True, str(Path.cwd()), True])} 7 None", "")
+    assert (tmp_path / "output").read_text() == "words\nwritten", "in their order: nothing is buffered"
 
 
 def test_threads_that_need_a_template_at_the_same_time_get_one(environment):
