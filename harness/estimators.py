@@ -254,7 +254,10 @@ def _folds(
         members, weights = members[weights > 0.0], weights[weights > 0.0]
         weights = None if (weights == 1.0).all() else weights
     if (count := len(np.unique(y[members]))) < max(2, len(labels)):
-        raise ValueError(f"{count} class with points of positive weight; expected two or more, and all that are in y.")
+        part = " in the training part of a split" if len(test) else ""
+        raise ValueError(
+            f"{count} class with points of positive weight{part}; expected two or more, and all that are in y."
+        )
     folds = list[_Fold]()
     for one, other in itertools.combinations(labels, 2):
         pair = np.isin(y[members], (one, other))
@@ -301,7 +304,10 @@ class _SolverEstimator(BaseEstimator):
             else:
                 self._models[k] = partial(outcome.model.scores, problem.kernel)
             unfinished += [] if outcome.status is Status.OK else [outcome.reason]
-            gaps += [_certificate(problem, outcome).relative_gap] if self.certify else []
+            if self.certify:
+                gaps.append(gap := _certificate(problem, outcome).relative_gap)
+                if outcome.status is Status.OK and self.target_gap is not None and not (gap or 0.0) <= self.target_gap:
+                    unfinished.append(f"its certified relative gap is above target_gap={self.target_gap:g}")
         self.support_ = np.flatnonzero(coefs.any(axis=0))
         self.support_vectors_ = X[:0] if isinstance(self.kernel_.form, GivenValues) else X[self.support_]
         self.dual_coef_ = coefs[:, self.support_]
@@ -309,8 +315,8 @@ class _SolverEstimator(BaseEstimator):
             self.relative_gap_ = float(np.max(np.array(gaps, dtype=np.float64)))  # NaN if one is None
         if unfinished:
             count = f" on {len(unfinished)} of {len(folds)} pairs of classes" if len(folds) > 1 else ""
-            gap = f" The certified relative gap of its last model is {self.relative_gap_:.2g}." if self.certify else ""
-            message = f"{path.solver.name} ended before it was done{count}: {unfinished[0]}.{gap}"
+            of_last = f" The certified relative gap of its last model is {self.relative_gap_:.2g}." if self.certify else ""
+            message = f"{path.solver.name} ended before it was done{count}: {unfinished[0]}.{of_last}"
             warnings.warn(f"{message} Scale the data, or take a smaller C.", ConvergenceWarning, stacklevel=3)
         return self
 

@@ -27,7 +27,7 @@ from harness.support.files import file_sha256, locked_scratch, user_cache, write
 
 __all__ = ["PARSER_VERSION", "cache_root", "dataset", "file_sha256", "unpacked_sha256"]
 
-PARSER_VERSION = 9
+PARSER_VERSION = 10
 """Version of the entries, to be increased when a parser's output or the format changes; other entries are ignored."""
 _ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 

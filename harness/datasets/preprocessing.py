@@ -1,13 +1,15 @@
-"""Imputation, encoding of categories and scaling, fitted by scikit-learn on the training part and applied to both parts."""
+"""Imputation, encoding of categories and scaling, fitted on the training part and applied to both parts."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from harness.datasets.dataset import is_csr
+from harness.datasets.splitting import rescaled
 from harness.kernels.points import as_points
 from harness.support.errors import DataError
 
@@ -15,7 +17,6 @@ DENSE_FROM = 0.25
 """Share of non-zeros from which points become a dense array, as CSR (12 bytes a value) then gains little."""
 
 _APART = 100.0  # ratio of ranges of columns, or of the variance of their means to that within them: above it scaling is advised
-_SCALERS = {"standard": "StandardScaler", "minmax": "MinMaxScaler", "by their largest value": "MaxAbsScaler"}
 
 
 def preprocess(train: Any, test: Any, kinds: Mapping[str, str], options: Any) -> tuple[Any, Any, list[str]]:
@@ -36,36 +37,41 @@ def preprocess(train: Any, test: Any, kinds: Mapping[str, str], options: Any) ->
     ------
     DataError : no cell of a column of text in the test part is a category of the training part.
     """
-    from sklearn import preprocessing
-    from sklearn.compose import ColumnTransformer
-    from sklearn.impute import SimpleImputer
-    from sklearn.pipeline import make_pipeline
-
     numbers = [name for name, kind in kinds.items() if kind != "text"]
     categories = {name: sorted(set(train[name].dropna())) for name, kind in kinds.items() if kind == "text"}
     categories = {name: values for name, values in categories.items() if values}
-    steps, done = [], []
-    if options.missing in ("mean", "median"):
-        steps.append(SimpleImputer(strategy=options.missing, keep_empty_features=True))
-        gaps = int(train[numbers].isna().to_numpy().sum())
-        done += [f"{gaps:,} empty cells filled with the {options.missing}"] * bool(gaps)
-    if options.scale != "none" and (numbers or not kinds):
-        how = "by their largest value" if is_csr(train) else options.scale
-        steps.append(getattr(preprocessing, _SCALERS[how])())
-        done.append(f"{len(numbers) if kinds else train.shape[1]} columns scaled ({how})")
-    transformer: Any = make_pipeline(*steps) if steps else "passthrough"
+    x, x_test, done = train, test, []
     if kinds:
-        encoder = preprocessing.OneHotEncoder(categories=list(categories.values()), handle_unknown="ignore")
-        both = [("numbers", transformer, numbers), ("categories", encoder, list(categories))]
-        transformer = ColumnTransformer(both, sparse_threshold=DENSE_FROM)
-    elif not steps:
-        return train, test, done
+        x, x_test = train[numbers], test[numbers]
+        if options.missing in ("mean", "median"):
+            gaps, fill = int(x.isna().to_numpy().sum()), getattr(x, options.missing)().fillna(0.0)
+            x, x_test = x.fillna(fill), x_test.fillna(fill)
+            done += [f"{gaps:,} empty cells filled with the {options.missing}"] * bool(gaps)
+        x, x_test = x.to_numpy(), x_test.to_numpy()
+    if options.scale != "none" and x.shape[1]:
+        x, x_test = rescaled(x, x_test, options.scale)
+        done.append(f"{x.shape[1]} columns scaled ({'by their largest value' if is_csr(x) else options.scale})")
     if categories:
         done.append(f"one-hot of {', '.join(f'{name} ({len(values)})' for name, values in categories.items())}")
         if unknown := sum(_unknown(test[name].dropna(), values) for name, values in categories.items()):
             done.append(f"{unknown:,} cells of the test part with other categories are 0 in all columns")
-    x = transformer.fit_transform(train)
-    return as_points(x), as_points(transformer.transform(test) if test.shape[0] else x[:0]), done
+        x, x_test = _with_categories(x, train, categories), _with_categories(x_test, test, categories)
+        if x.nnz >= DENSE_FROM * math.prod(x.shape):
+            x, x_test = x.toarray(), x_test.toarray()
+    return as_points(x), as_points(x_test), done
+
+
+def _with_categories(numbers: Any, part: Any, categories: Mapping[str, Sequence[str]]) -> Any:
+    """Return (n, d) numbers with further columns, a 0/1 column for each category of the columns of text, as CSR."""
+    import pandas as pd
+    import scipy.sparse
+
+    codes = np.column_stack([pd.Index(values).get_indexer(part[name]) for name, values in categories.items()])
+    sizes = [len(values) for values in categories.values()]
+    rows, columns = np.nonzero(codes >= 0)  # -1 stands for an empty cell and for another category
+    places = codes[rows, columns] + np.cumsum([0, *sizes])[columns]
+    ones = scipy.sparse.coo_array((np.ones(len(rows)), (rows, places)), shape=(len(codes), sum(sizes)))
+    return scipy.sparse.hstack([scipy.sparse.csr_array(numbers), ones], format="csr")
 
 
 def spread(x: Any, kinds: Mapping[str, str]) -> dict[str, Any]:

@@ -69,26 +69,34 @@ def rescaled(x_train: Points, x_test: Points, how: Scale) -> tuple[Points, Point
     """
     if how == "none":
         return x_train, x_test
-    if not isinstance(x_train, np.ndarray):
-        import scipy.sparse
-
-        largest = np.maximum(abs(x_train).max(axis=0).toarray().ravel(), 0.0)
-        divisor = scipy.sparse.diags_array(1.0 / np.where(largest > 0, largest, 1.0)).tocsr()
-        return scipy.sparse.csr_array(x_train @ divisor), scipy.sparse.csr_array(x_test @ divisor)
-    low, high = x_train.min(axis=0), x_train.max(axis=0)
+    train: Any = x_train
+    test: Any = x_test
+    if not isinstance(train, np.ndarray):
+        largest = abs(train).max(axis=0).toarray().ravel()
+        divisor = np.where(largest > 0, largest, largest.dtype.type(1))
+        train, test = (
+            type(x)((x.data / divisor[x.indices], x.indices, x.indptr), shape=x.shape) for x in (train, test)
+        )
+        return train, test
+    low, high = train.min(axis=0), train.max(axis=0)
+    size = np.maximum(abs(low), abs(high))
+    # Powers of two first, which is exact: training values are in [-1, 1], so that no square or difference over- or underflows.
+    exponent = np.minimum(-np.frexp(size)[1], 1000)  # the reciprocal of 2^-1074 is no float64
+    train, test, low, high, size = (np.ldexp(x, exponent) for x in (train, test, low, high, size))
     if how == "standard":
-        shift, spread = x_train.mean(axis=0), x_train.std(axis=0)
+        shift, spread = train.mean(axis=0, dtype=np.float64), train.std(axis=0, dtype=np.float64)
     else:
         shift, spread = low, high - low
     # the mean of equal values is rounded, and their deviation is that rounding
-    spread = np.where(are_constant(low, high), 1.0, spread)
-    scaled = ((x_train - shift) / spread, (x_test - shift) / spread)
-    return (2.0 * scaled[0] - 1.0, 2.0 * scaled[1] - 1.0) if how == "box" else scaled
-
-
-def are_constant(low: Vector, high: Vector) -> Any:
-    """Return a mask of columns whose least and greatest values, (d,), differ at most by rounding."""
-    return high - low <= 16 * np.finfo(low.dtype).eps * np.maximum(abs(low), abs(high))
+    is_constant = high - low <= 16 * np.finfo(low.dtype).eps * size
+    spread = np.where(is_constant, np.ldexp(1.0, exponent), spread)
+    for x in (train, test):
+        x -= shift
+        x /= spread
+        if how == "box":
+            x *= 2.0
+            x -= 1.0
+    return train, test
 
 
 def parts(x_train: Points, y_train: Vector, x_test: Points, y_test: Vector, **others: Any) -> Dataset:

@@ -37,10 +37,13 @@ def roc_auc(targets: Any, scores: Any) -> float:
 
 
 def prbep(targets: Any, scores: Any) -> float:
-    """Precision at the threshold that calls exactly n_positive points positive: there precision = recall."""
+    """Precision at the threshold that calls exactly n_positive points positive: there precision = recall; ties by their mean."""
     positives = int(np.sum(targets > 0))
-    order = np.argsort(-np.asarray(scores), kind="stable")
-    return float(np.mean(targets[order[:positives]] > 0))
+    threshold = np.sort(scores)[-positives]
+    above, tied = scores > threshold, scores == threshold
+    # the points of equal scores may be in any order, so they count by their share of positives
+    hits = np.sum(targets[above] > 0) + (positives - np.sum(above)) * np.mean(targets[tied] > 0)
+    return float(hits / positives) if positives else float("nan")
 
 
 def f1(targets: Any, scores: Any) -> float:
@@ -60,18 +63,24 @@ def mean_absolute_error(targets: Any, scores: Any) -> float:
     return float(np.mean(np.abs(np.asarray(targets) - scores)))
 
 
+def _without_unit(values: Any, unit: float) -> Any:
+    """Return values divided by the power of two nearest above ``unit``, exactly, as squares of 1e-170 or 1e170 are no float64."""
+    return np.ldexp(values, -np.frexp(unit)[1])
+
+
 def r2(targets: Any, scores: Any) -> float:
     """Coefficient of determination."""
     from sklearn.metrics import r2_score
 
-    return float(r2_score(targets, scores))
+    unit = np.max(np.abs(targets))
+    return float(r2_score(_without_unit(targets, unit), _without_unit(scores, unit)))
 
 
 def pearson(targets: Any, scores: Any) -> float:
     """Pearson's correlation of targets and f; NaN, recorded as null, where either is constant."""
     if np.ptp(targets) == 0.0 or np.ptp(scores) == 0.0:
         return float("nan")
-    return float(np.corrcoef(targets, scores)[0, 1])
+    return float(np.corrcoef(*[_without_unit(values, np.max(np.abs(values))) for values in (targets, scores)])[0, 1])
 
 
 _SHARES: Mapping[str, Scorer] = {

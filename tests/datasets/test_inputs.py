@@ -8,6 +8,7 @@ and loads at least nine tenths of the rows.
 import functools
 import gzip
 import io
+import itertools
 import re
 import shlex
 import zipfile
@@ -220,7 +221,6 @@ REFUSED = {  # name -> content, parameters, whether it prints a line to type, wo
     "stamps.parquet": (parquet(a=pd.to_datetime(["2020-01-01"] * N), label=Y), {}, True, "dates in 'a' (1 value, '2020-01-01 00:00:00')"),
     "gaps.arff": (SMALL_ARFF + "1,u\n?,v\n" + "1,u\n2,v\n" * 19, {}, True, "empty cells in 'a' (1: row 2)"),
     "huge.csv": (HUGE, {}, False, "squares of its numbers overflow", "give the parameter scale=minmax."),
-    "huge.npy": (array(np.column_stack([X4 * 1e300, Y4])), {"scale": "standard"}, False, "squares of its numbers overflow"),
     "huge.libsvm": ("-1 1:1 2:1e300 50:4\n1 1:2 2:-1e300 50:2\n" * 20, {}, False, "squares of its numbers overflow"),
     "name.csv": (TRAIN, {"label_column": "labels"}, False, "no column 'labels' (did you mean 'label'?)"),
     "position.csv": (TRAIN, {"label_column": "3"}, False, "no column '3'; expected one of its 3 columns"),
@@ -342,6 +342,19 @@ def test_a_column_that_is_constant_up_to_rounding_is_shifted_only(tmp_path):
         assert abs(data.x_train[:, 1]).max() < 1e-12
         for scaled in (data.x_test, harness.rescaled(x, test, scale)[1]):
             np.testing.assert_allclose(scaled[:, 1], 0.38, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "powers"), [(np.float64, (-310, -200, -20, 200, 307)), (np.float32, (-38, -23, -7, 20, 37))]
+)
+def test_columns_of_any_unit_are_scaled_alike(dtype, powers):
+    for power, (scale, expected) in itertools.product(
+        powers, {"standard": (A - A.mean()) / A.std(), "minmax": (A - A.min()) / np.ptp(A)}.items()
+    ):
+        x = (A[:, None] / A.max() * 10.0**power).astype(dtype)
+        data = harness.data(x, Y, X_test=x[:3], y_test=Y[:3], scale=scale, name="unit").load()
+        np.testing.assert_allclose(data.x_train[:, 0], expected, rtol=1e-5, atol=1e-5)
+        np.testing.assert_array_equal(data.x_test, data.x_train[:3])
 
 
 # -- columns of text, empty cells and dates: only the training part is looked at ------------------------------

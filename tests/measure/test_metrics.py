@@ -1,5 +1,6 @@
 """The metrics against scikit-learn and against counts made by hand."""
 
+import itertools
 import math
 
 import numpy as np
@@ -44,6 +45,16 @@ def test_pearson_is_the_correlation_and_undefined_for_a_constant() -> None:
     assert METRICS["pearson"](targets, 2.0 * targets - 1.0) == pytest.approx(1.0)
     assert METRICS["pearson"](targets, np.array([1.0, -1.0, -1.0, 1.0])) == pytest.approx(0.0)
     assert np.isnan(METRICS["pearson"](targets, np.ones(4)))
+
+
+def test_figures_depend_neither_on_the_order_of_equal_scores_nor_on_the_unit() -> None:
+    y, f = np.array([1.0, 1.0, 1.0, -1.0, -1.0]), np.array([2.0, 0.0, 0.0, 0.0, 0.0])
+    for order in (slice(None), slice(None, None, -1)):
+        assert METRICS["prbep"](y[order], f[order]) == pytest.approx((1 + 2 * 2 / 4) / 3)
+    targets, scores = np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.5])
+    for unit, name in itertools.product((1e-200, 1e200), ("r2", "pearson")):
+        assert METRICS[name](unit * targets, unit * scores) == pytest.approx(METRICS[name](targets, scores))
+    assert METRICS["pearson"](np.array([1.0, -1.0]), np.array([1e300, -1e200])) == pytest.approx(1.0)
 
 
 def test_metrics_of_labels_do_not_apply_to_numbers() -> None:
