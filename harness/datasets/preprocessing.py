@@ -55,23 +55,25 @@ def preprocess(train: Any, test: Any, kinds: Mapping[str, str], options: Any) ->
         done.append(f"one-hot of {', '.join(f'{name} ({len(values)})' for name, values in categories.items())}")
         if unknown := sum(_unknown(test[name].dropna(), values) for name, values in categories.items()):
             done.append(f"{unknown:,} cells of the test part with other categories are 0 in all columns")
-        x, x_test = _with_categories(x, train, categories), _with_categories(x_test, test, categories)
+        x, x_test = _with_categories(x, train, x_test, test, categories)
         if x.nnz >= DENSE_FROM * math.prod(x.shape):
             x, x_test = x.toarray(), x_test.toarray()
     return as_points(x), as_points(x_test), done
 
 
-def _with_categories(numbers: Any, part: Any, categories: Mapping[str, Sequence[str]]) -> Any:
-    """Return (n, d) numbers with further columns, a 0/1 column for each category of the columns of text, as CSR."""
-    import pandas as pd
-    import scipy.sparse
+def _with_categories(
+    x: Any, train: Any, x_test: Any, test: Any, categories: Mapping[str, Sequence[str]]
+) -> tuple[Any, Any]:
+    """Return the numbers of both parts, followed by a column of 0 and 1 for each category of the columns of text, as CSR."""
+    from scipy.sparse import csr_array, hstack
+    from sklearn.preprocessing import OneHotEncoder
 
-    codes = np.column_stack([pd.Index(values).get_indexer(part[name]) for name, values in categories.items()])
-    sizes = [len(values) for values in categories.values()]
-    rows, columns = np.nonzero(codes >= 0)  # -1 stands for an empty cell and for another category
-    places = codes[rows, columns] + np.cumsum([0, *sizes])[columns]
-    ones = scipy.sparse.coo_array((np.ones(len(rows)), (rows, places)), shape=(len(codes), sum(sizes)))
-    return scipy.sparse.hstack([scipy.sparse.csr_array(numbers), ones], format="csr")
+    names, values = list(categories), list(categories.values())
+    encoder = OneHotEncoder(categories=values, handle_unknown="ignore").fit(train[names])
+    both = hstack([csr_array(x), encoder.transform(train[names])], format="csr")
+    if not len(test):  # the encoder refuses a part without rows
+        return both, both[:0]
+    return both, hstack([csr_array(x_test), encoder.transform(test[names])], format="csr")
 
 
 def spread(x: Any, kinds: Mapping[str, str]) -> dict[str, Any]:
