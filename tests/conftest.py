@@ -93,9 +93,9 @@ def warm_sessions(warm_pools: dict[str, Any], monkeypatch: pytest.MonkeyPatch, t
     from harness.run import driver
     from harness.run.pool import ProcessPool
 
-    def pool_for(cores: list[int] | None, numba_cache: Path, stop: threading.Event) -> Any:
+    def pool_for(cores: list[int] | None, numba_cache: Path, stop: threading.Event, reading_seconds: Any) -> Any:
         if cores is not None:
-            return ProcessPool(cores, numba_cache, stop)
+            return ProcessPool(cores, numba_cache, stop, reading_seconds)
         surroundings = sorted(
             item for item in os.environ.items() if item[0] not in ("PYTEST_CURRENT_TEST", "HARNESS_STORE")
         )
@@ -103,8 +103,8 @@ def warm_sessions(warm_pools: dict[str, Any], monkeypatch: pytest.MonkeyPatch, t
         read = hashlib.sha256(repr((surroundings, sys.path, files)).encode())
         for file in files:
             read.update(file.read_bytes())
-        pool = warm_pools.setdefault(read.hexdigest(), ProcessPool(None, numba_cache, stop))
-        pool.stop = stop
+        pool = warm_pools.setdefault(read.hexdigest(), ProcessPool(None, numba_cache, stop, reading_seconds))
+        pool.stop, pool.reading_seconds = stop, reading_seconds
         return types.SimpleNamespace(
             run=pool.run, prepare=pool.prepare, close=lambda: None
         )  # it stays for the next session

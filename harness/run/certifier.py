@@ -29,7 +29,7 @@ from harness.measure.trace import FIGURES, TracePlan, certificate_of
 from harness.problems.problem import Certificate, CertifiedRun, Problem
 from harness.registry.discovery import Registry, load_registry, share_registry
 from harness.run import messages
-from harness.run.channel import BrokenStream, Channel, own_end
+from harness.run.channel import BrokenStream, Channel, control_socket
 from harness.run.problem_factory import ProblemFactory
 from harness.run.record import CertifiedFigures
 from harness.run.target_server import only_queried
@@ -467,7 +467,7 @@ class Certifier:
 def main() -> None:
     """Serve the driver at the descriptor named on the command line."""
     with contextlib.suppress(ConnectionError):  # the driver is gone
-        Certifier(Channel(own_end(), messages.ToProcess)).serve()
+        Certifier(Channel(control_socket(), messages.ToProcess)).serve()
     os._exit(0)
 
 

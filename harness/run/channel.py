@@ -148,7 +148,7 @@ class Channel:
         return decode(body, self.kinds)
 
 
-def own_end() -> socket.socket:
+def control_socket() -> socket.socket:
     """Return the socket at the descriptor that this process was started with; programs that it starts do not get it."""
     end = socket.socket(fileno=int(sys.argv[1]))
     os.set_inheritable(end.fileno(), False)

@@ -82,7 +82,7 @@ class Descendants:
         self._memory_files = set[str]()  # names of files in memory that a process of the run had open
         # process and its program -> its command, and the folder that it runs in
         self.commands = dict[tuple[int, str], tuple[list[str], str]]()
-        self._own = processes.command_of(os.getpid())[:2]
+        self._worker_command = processes.command_of(os.getpid())[:2]
         self._most_mapped = 0  # most bytes of file pages in the run's own process
         self.least_mapped = 0  # least bytes of file pages in a process of the run, of the samples; 0: unknown
 
@@ -108,7 +108,7 @@ class Descendants:
         others = tuple(pid for pid in alive if pid != child)
         for pid in others:
             program, arguments, folder = processes.command_of(pid)
-            if (program, arguments) != self._own:  # else it is forked, and has begun no other program
+            if (program, arguments) != self._worker_command:  # else it is forked, and has begun no other program
                 self.commands.setdefault((pid, program), ([program, *arguments[1:]], folder))
         usage = Usage(
             self._lost_seconds + sum(each.cpu_seconds for each in now.values()),

@@ -387,9 +387,9 @@ class LocalRunner:
                 cores, jobs = itertools.cycle(sorted(os.sched_getaffinity(0))), min(self.jobs, len(specs))
                 for _ in range(jobs):
                     pinned = list(itertools.islice(cores, specs[0].threads)) if jobs > 1 else None
-                    self._pools.append(ProcessPool(pinned, numba_cache, self._stop))
+                    self._pools.append(ProcessPool(pinned, numba_cache, self._stop, self.reading_seconds))
                 for pool in self._pools:
-                    pool.prepare(specs, self.reading_seconds, lambda text: self._events.put(Progress(text)))
+                    pool.prepare(specs, lambda text: self._events.put(Progress(text)))
             with ThreadPoolExecutor(len(self._pools)) as slots:
                 slots.map(self._run_slot, self._pools)
         except BaseException as error:
@@ -404,7 +404,7 @@ class LocalRunner:
                 for index in self._waiting.get_nowait():
                     spec = self.specs[index]
                     self._events.put(RunStarted(index))
-                    record = pool.run(spec, self.reading_seconds[spec.data_key], self.bounds.of_run(spec))
+                    record = pool.run(spec, self.bounds.of_run(spec))
                     self.bounds.note_run(spec, record)  # the next run may lack its dual
                     self._events.put(RunsEnded({index: record}, machine()))
         except (WorkerDied, queue.Empty):  # the driver stopped it, or nothing is left

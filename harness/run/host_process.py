@@ -34,7 +34,7 @@ from typing import Any
 
 import msgspec
 
-from harness.run.channel import BrokenStream, Busy, Channel, can_read, own_end
+from harness.run.channel import BrokenStream, Busy, Channel, can_read, control_socket
 from harness.run.descendants import at_parents_end, sweep
 from harness.support.files import user_cache, writable_folder
 from harness.support.processes import continue_if_stopped, living, signal_to
@@ -435,4 +435,4 @@ def serve(control: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    serve(own_end())
+    serve(control_socket())

@@ -116,14 +116,13 @@ def run_task(task: bytes, node: str = "") -> bytes:
     if not request.runs or request.expected.difference(answer.has):
         return frame(answer)
     specs = decode(request.runs, list[RunSpec])
-    reading = {spec.data_key: _reading_seconds.get(spec.data_key, 0.0) for spec in specs}
     with _lent_pool(_code(request)) as (pool, is_new):
         if is_new:  # the first block has all solvers
-            pool.prepare(specs, reading, lambda _: None)
+            pool.prepare(specs, lambda _: None)
         records = list[Record]()
         bounds = DualBounds(_registry(_code(request)), request.bounds)
         for spec in specs:
-            records.append(pool.run(spec, reading[spec.data_key], bounds.of_run(spec)))
+            records.append(pool.run(spec, bounds.of_run(spec)))
             bounds.note_run(spec, records[-1])
     rows = [[dict(row) for row in (record, *record.cells)] for record in records]
     return frame(msgspec.structs.replace(answer, rows=rows))
@@ -196,7 +195,7 @@ def _lent_pool(code: bytes) -> Iterator[tuple[ProcessPool, bool]]:
         while _idle and _idle[-1][0] != code:
             _idle.pop()[1].close()
         is_new = not _idle
-        pool = ProcessPool(None, numba_cache_folder(), _stop) if is_new else _idle.pop()[1]
+        pool = ProcessPool(None, numba_cache_folder(), _stop, _reading_seconds) if is_new else _idle.pop()[1]
         pool.stop = _stop
     with ExitStack() as stack:
         stack.callback(pool.close)

@@ -35,24 +35,28 @@ _MODEL_BYTES = 1 << 29  # bytes of the largest model that is kept
 
 
 class ProcessPool:
-    """The processes of one job slot: a worker for each solver, and one certifier."""
+    """The processes of one job slot: a worker for each solver, and one certifier.
 
-    def __init__(self, cores: list[int] | None, numba_cache: Path, stop: threading.Event) -> None:
-        self.cores, self.numba_cache, self.stop = cores, numba_cache, stop
+    reading_seconds : data key -> what it took to read the data before, where that is known
+    """
+
+    def __init__(
+        self, cores: list[int] | None, numba_cache: Path, stop: threading.Event, reading_seconds: Mapping[str, float]
+    ) -> None:
+        self.cores, self.numba_cache, self.stop, self.reading_seconds = cores, numba_cache, stop, reading_seconds
         self._processes: OrderedDict[str, Process] = OrderedDict()
         self._starting = threading.Lock()
         # names of workers that died or hung before a run began: those that replace them run no warm-up themselves
         self._run_no_warm_up: set[str] = set()
 
-    def prepare(
-        self, specs: Iterable[RunSpec], reading_seconds: Mapping[str, float], tell: Callable[[str], None]
-    ) -> None:
+    def prepare(self, specs: Iterable[RunSpec], tell: Callable[[str], None]) -> None:
         """Have the workers of the first runs, and the certifier, ready for them all at once: nothing is measured meanwhile.
 
-        reading_seconds : data key -> what it took to read the data; what takes long is read when its turn comes
+        Data that take long are read when their turn comes.
+
         tell : called once a second with what is compiled, and how far that is
         """
-        quick = [spec for spec in specs if reading_seconds[spec.data_key] < _QUICK_SECONDS]
+        quick = [spec for spec in specs if self.reading_seconds.get(spec.data_key, 0.0) < _QUICK_SECONDS]
         first: dict[str, RunSpec] = {}
         for spec in quick:
             if len(first) < _LIVE - 1:
@@ -83,13 +87,12 @@ class ProcessPool:
                 if name in self._processes:
                     self._close(name)
 
-    def run(self, spec: RunSpec, reading_seconds: float = 0.0, bound: DualBound | None = None) -> Record:
+    def run(self, spec: RunSpec, bound: DualBound | None = None) -> Record:
         """Carry out a run and certify its model, which all end in time; see :mod:`harness.run.allowed`.
 
-        reading_seconds : what it took to read the run's data before
         bound : a certified dual value of its problem, for models that have none
         """
-        beginning = allowed.beginning(spec.limits.time_limit, reading_seconds)
+        beginning = allowed.beginning(spec.limits.time_limit, self.reading_seconds.get(spec.data_key, 0.0))
         try:
             ended = self._ended(spec, beginning, bound)
         except WorkerDied as error:
@@ -103,28 +106,28 @@ class ProcessPool:
             claims.reason = "the solver's process said that it has a result, without a status, a model or a time"
         if claims.status in FAILED and self._processes[spec.worker].was_stopped:
             claims.blame_environment("its worker was stopped")
-        if spec.path is not None:
-            return self._path(spec, spec.path, ended, beginning, reading_seconds)
         certified = Certified(CertifiedFigures())
-        if solved.model or solved.points:
+        if solved.model or solved.points or solved.cells:
             certified = self._certified(spec, solved, beginning, bound)
-        return _with_model(certified_record(claims, certified.figures), spec, solved.model, solved.queried)
+        record = certified_record(claims, certified.figures)
+        if spec.path is not None:
+            return self._path(spec, spec.path, record, solved.cells, certified.cells)
+        return _with_model(record, spec, solved.model, solved.queried)
 
-    def _path(self, spec: RunSpec, grid: Grid, ended: RunResult, beginning: float, reading_seconds: float) -> Record:
+    def _path(
+        self, spec: RunSpec, grid: Grid, run: Record, finished: Sequence[messages.FinishedCell],
+        certified: Sequence[CertifiedFigures],
+    ) -> Record:  # fmt: skip
         """Return a path's summary with the rows of its cells, and that of the chosen one on all training points."""
-        finished, certified = ended.solved.cells, Certified(CertifiedFigures())
-        if finished:
-            certified = self._certified(spec, ended.solved, beginning)
-        run, cells, points = certified_record(ended.claims, certified.figures), list[Record](), grid.cells()
-        for cell, figures in zip(finished, certified.cells, strict=False):  # none where the certifier failed
+        cells, points = list[Record](), grid.cells()
+        for cell, figures in zip(finished, certified, strict=False):  # none where the certifier failed
             shared = (total / len(finished) for total in (finished[-1].shared_seconds, finished[-1].shared_cpu_seconds))
-            point = points[cell.index]
-            entries = {"fold": point.fold, **spec.cell_entries(point.values, cell.index)}
-            record = Record(cell_record(run, cell.claims, figures, *shared) | entries)
+            point, record = points[cell.index], cell_record(run, cell.claims, figures, *shared)
+            record.update(spec.cell_entries(point.values, cell.index), fold=point.fold)
             cells.append(_with_model(record, spec, cell.model))
         chosen, refit = choice(grid, cells), None
         if chosen:
-            refit = self.run(spec.at(chosen["best"]), reading_seconds)
+            refit = self.run(spec.at(chosen["best"]))
             refit.update(spec.cell_entries(chosen["best"], None), shared_seconds=0.0)
         return summary(grid, run, cells, refit, chosen)
 

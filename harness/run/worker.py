@@ -23,7 +23,7 @@ from harness.measure.compilation import CompilationWatch
 from harness.measure.outcome import FAILED
 from harness.measure.scored import room_for_own_points
 from harness.run import allowed, messages
-from harness.run.channel import Busy, Channel, own_end
+from harness.run.channel import Busy, Channel, control_socket
 from harness.run.child import ChildRun, failure_claims
 from harness.run.dependencies import CodeWatch, code_of
 from harness.run.descendants import Descendants, Folder
@@ -233,7 +233,7 @@ class Worker:
 
 def main() -> None:
     """Serve the driver at the descriptor named on the command line."""
-    worker = Worker(Channel(own_end(), messages.ToProcess))
+    worker = Worker(Channel(control_socket(), messages.ToProcess))
     try:
         with contextlib.suppress(ConnectionError, DriverGone):
             worker.serve()

@@ -117,7 +117,7 @@ def test_an_environment_that_is_broken_is_told_of_made_anew_and_removed(made, tm
     code, (record,), _ = compared(tmp_path / "rows.sqlite", made / "tiny.py", "old", *GIVEN)
     assert code == 1
     check_end(record, "skipped", lost)
-    pool = ProcessPool(None, tmp_path, threading.Event())
+    pool = ProcessPool(None, tmp_path, threading.Event(), {})
     met = pool.run(replace(SPEC, requires=environment.requires))  # it was whole when the comparison was planned
     assert (met.status, lost in met["reason"]) == (Status.CRASHED, True)
     assert peers(made, "install", "old")[0] == 0

@@ -89,13 +89,14 @@ def test_machine_code_is_compiled_before_the_first_run_and_found_by_the_next_com
 
 
 def test_nothing_is_prepared_that_takes_long_to_read_and_a_slow_start_is_not_called_compiling(tmp_path, monkeypatch):
-    pool, notes = ProcessPool(None, Path(tmp_path), threading.Event()), []
-    pool.prepare([SPEC], {SPEC.data_key: 60.0}, print)
+    pool, notes = ProcessPool(None, Path(tmp_path), threading.Event(), {SPEC.data_key: 60.0}), []
+    pool.prepare([SPEC], print)
     assert not pool._processes
     monkeypatch.setattr(pools, "_STARTING_SECONDS", 0.0)
     monkeypatch.setattr(pools, "_TELL_SECONDS", 0.01)
     monkeypatch.setattr(ProcessPool, "_prepared", lambda *_: time.sleep(0.1))
-    pool.prepare([SPEC], {SPEC.data_key: 0.0}, notes.append)
+    pool.reading_seconds = {}
+    pool.prepare([SPEC], notes.append)
     assert {text.partition(" (")[0] for text in notes} == {"starting"}
 
 
