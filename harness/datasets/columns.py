@@ -208,7 +208,7 @@ class _Column:
 
         column = self.column
         if not isinstance(column.dtype, pd.StringDtype):
-            column = column.astype(object).map(str, na_action="ignore")
+            column = column.astype(object).map(class_name, na_action="ignore")
         words = pc.utf8_trim_whitespace(pa.array(column, type=pa.large_string(), from_pandas=True))
         missing = pc.is_in(pc.utf8_lower(words), value_set=pa.array(MISSING, type=pa.large_string()))
         self._text = text = pc.if_else(pc.or_(missing, pc.is_null(words)), None, words)

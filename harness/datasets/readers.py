@@ -167,9 +167,13 @@ def refuse_non_finite(x: Any, where: str, first: int = 0) -> None:
 
 
 def refuse_missing(labels: Array, where: str, first: int = 0) -> None:
-    """Raise DataError, with the first one's row counted from 1, if any of (n,) labels is missing."""
+    """Raise DataError, with the first one's row counted from 1, if any of (n,) labels is missing or infinite."""
     if (missing := is_missing(labels)).any():
-        what = f"the label of row {first + missing.argmax() + 1} is missing, {missing.sum()} of the {len(missing)} labels are"
+        row, fault = (
+            first + missing.argmax() + 1,
+            "infinite" if labels.dtype.kind == "f" and np.isinf(labels).any() else "missing",
+        )
+        what = f"the label of row {row} is {fault}, {missing.sum()} of the {len(missing)} labels are"
         remedy = "Fill in or drop such rows; a class with the name none, NA or nan needs another one"
         raise DataError(f"'{where}': {what}; expected a class. {remedy}.")
 
@@ -237,7 +241,7 @@ def _labels(y: Array, key: str, where: str) -> Array:
     if y.dtype.kind not in "fiubSU":
         raise DataError(f"'{where}': the labels {key} are {y.dtype}; expected numbers or text. Write them as such.")
     y = y.ravel() if y.ndim == 2 and 1 in y.shape else y
-    return y.astype(np.str_) if y.dtype.kind == "S" else y
+    return np.char.decode(y, "utf-8") if y.dtype.kind == "S" else y
 
 
 # -- other tables ------------------------------------------------------------------------------------------
