@@ -271,7 +271,7 @@ class _Column:
     def may_be_thousands(self) -> bool:
         """Whether dots may separate thousands: 900 and 1.350, but neither 0.9 nor 1.35 nor 1200."""
         values = self.numbers[~self.missing]
-        if self.stored or self.options.decimal == "comma" or not (1e3 * values % 1 < 1e-9).all():
+        if self.stored or len(self.odd) or self.options.decimal == "comma" or not (1e3 * values % 1 < 1e-9).all():
             return False
         short = [word for word in self.distinct if not re.match(_THOUSANDS, word)]
         return bool(short) and len(short) < len(self.distinct) and max(map(len, short)) < 4

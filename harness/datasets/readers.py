@@ -268,5 +268,6 @@ def _read_arff(file: BinaryIO, where: str) -> Any:
     # liac-arff reads neither ranges nor blanks before the commas and the bracket of a nominal attribute
     untidy = re.compile(r"\s+(?=[,}])|(?<=\{)\s+|(?<=real|eger)\s*\[.*", re.IGNORECASE)
     text = re.sub(r"(?im)^@attribute.*$", lambda line: untidy.sub("", line[0]), text)
+    text = re.sub(r"(?im)^(@attribute.*\s)integer\s*$", r"\1real", text)  # liac-arff reads 1.7 as 1, Weka as 1.7
     content = arff.loads(text)
     return pd.DataFrame(content["data"], columns=[name for name, _ in content["attributes"]])
