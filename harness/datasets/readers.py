@@ -169,11 +169,7 @@ def refuse_non_finite(x: Any, where: str, first: int = 0) -> None:
 def refuse_missing(labels: Array, where: str, first: int = 0) -> None:
     """Raise DataError, with the first one's row counted from 1, if any of (n,) labels is missing or infinite."""
     if (missing := is_missing(labels)).any():
-        row, fault = (
-            first + missing.argmax() + 1,
-            "infinite" if labels.dtype.kind == "f" and np.isinf(labels).any() else "missing",
-        )
-        what = f"the label of row {row} is {fault}, {missing.sum()} of the {len(missing)} labels are"
+        what = f"the label of row {first + missing.argmax() + 1} is missing or infinite, {missing.sum()} of {len(missing)} are"
         remedy = "Fill in or drop such rows; a class with the name none, NA or nan needs another one"
         raise DataError(f"'{where}': {what}; expected a class. {remedy}.")
 
