@@ -49,7 +49,7 @@ def stratified_split(y: Vector, test_fraction: float, seed: int) -> tuple[Index,
     return rng.permutation(np.concatenate(train)), rng.permutation(np.concatenate(test))
 
 
-def rescaled(x_train: Any, x_test: Any, how: Scale) -> tuple[Any, Any]:
+def rescaled(x_train: Points, x_test: Points, how: Scale) -> tuple[Points, Points]:
     """Return both parts with their features scaled by the statistics of the training part.
 
     ``x_train, x_test = harness.rescaled(x[train], x[test], "standard")``. The test part is not used, as its
@@ -70,31 +70,32 @@ def rescaled(x_train: Any, x_test: Any, how: Scale) -> tuple[Any, Any]:
     """
     if how == "none":
         return x_train, x_test
-    x_train, x_test = as_points(x_train), as_points(x_test)
-    if is_csr(x_train):
-        largest = abs(x_train).max(axis=0).toarray().ravel()
+    train: Any = as_points(x_train)
+    test: Any = as_points(x_test)
+    if is_csr(train):
+        largest = abs(train).max(axis=0).toarray().ravel()
         divisor = np.where(largest > 0, largest, largest.dtype.type(1))
-        both = [((x.data / divisor[x.indices], x.indices, x.indptr), x.shape) for x in (x_train, x_test)]
-        return type(x_train)(*both[0]), type(x_train)(*both[1])
-    low, high = x_train.min(axis=0), x_train.max(axis=0)
+        both = [((x.data / divisor[x.indices], x.indices, x.indptr), x.shape) for x in (train, test)]
+        return type(train)(*both[0]), type(train)(*both[1])
+    low, high = train.min(axis=0), train.max(axis=0)
     size = np.maximum(abs(low), abs(high))
     # Powers of two first, which is exact: training values are in [-1, 1], so that no square or difference over- or underflows.
     exponent = np.minimum(-np.frexp(size)[1], 1000)  # the reciprocal of 2^-1074 is no float64
-    x_train, x_test, low, high, size = (np.ldexp(x, exponent) for x in (x_train, x_test, low, high, size))
+    train, test, low, high, size = (np.ldexp(x, exponent) for x in (train, test, low, high, size))
     if how == "standard":
-        shift, spread = x_train.mean(axis=0, dtype=np.float64), x_train.std(axis=0, dtype=np.float64)
+        shift, spread = train.mean(axis=0, dtype=np.float64), train.std(axis=0, dtype=np.float64)
     else:
         shift, spread = low, high - low
     # the mean of equal values is rounded, and their deviation is that rounding
     is_constant = high - low <= 16 * np.finfo(low.dtype).eps * size
     spread = np.where(is_constant, np.ldexp(1.0, exponent), spread)
-    for x in (x_train, x_test):
+    for x in (train, test):
         x -= shift
         x /= spread
         if how == "box":
             x *= 2.0
             x -= 1.0
-    return x_train, x_test
+    return train, test
 
 
 def parts(x_train: Points, y_train: Vector, x_test: Points, y_test: Vector, **others: Any) -> Dataset:
