@@ -145,7 +145,7 @@ def _as_text(values: Sequence[Any], what: str) -> list[str]:
     ------
     DataError : two different values have the same text, as 1 and '1'.
     """
-    texts = [value.decode() if isinstance(value, bytes) else class_name(value) for value in values]
+    texts = [class_name(value) for value in values]
     first: dict[str, Any] = {}
     for value, text in zip(values, texts, strict=True):
         if isinstance(first.setdefault(text, value), str) is not isinstance(value, str):

@@ -263,8 +263,8 @@ def _columns(file: Path, kind: str) -> Sequence[Any]:
         raise DataError(f"'{file}' is {kind}; {remedy}")
     import pyarrow.parquet
 
-    frame = pyarrow.parquet.read_schema(file).empty_table().to_pandas(ignore_metadata=True)
-    schema = choose(Table(frame, str(file)), FileSource(path=str(file)))
+    frame = pyarrow.parquet.read_schema(file).empty_table().to_pandas()  # without the index of a frame of pandas
+    schema = choose(Table(frame.set_axis(map(str, frame), axis=1), str(file)), FileSource(path=str(file)))
     odd = [f"{name} ({dtype})" for name, dtype in frame.dtypes.items() if dtype.kind not in "fiu"]
     if odd or not schema.kinds:
         raise DataError(f"'{file}' has the columns {listing(odd or list(frame))}; {remedy}")

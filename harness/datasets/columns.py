@@ -208,7 +208,7 @@ class _Column:
 
         column = self.column
         if not isinstance(column.dtype, pd.StringDtype):
-            column = column.astype(object).map(str, na_action="ignore")
+            column = column.astype(object).map(class_name, na_action="ignore")
         words = pc.utf8_trim_whitespace(pa.array(column, type=pa.large_string(), from_pandas=True))
         missing = pc.is_in(pc.utf8_lower(words), value_set=pa.array(MISSING, type=pa.large_string()))
         self._text = text = pc.if_else(pc.or_(missing, pc.is_null(words)), None, words)
@@ -271,7 +271,7 @@ class _Column:
     def may_be_thousands(self) -> bool:
         """Whether dots may separate thousands: 900 and 1.350, but neither 0.9 nor 1.35 nor 1200."""
         values = self.numbers[~self.missing]
-        if self.stored or self.options.decimal == "comma" or not (1e3 * values % 1 < 1e-9).all():
+        if self.stored or len(self.odd) or self.options.decimal == "comma" or not (1e3 * values % 1 < 1e-9).all():
             return False
         short = [word for word in self.distinct if not re.match(_THOUSANDS, word)]
         return bool(short) and len(short) < len(self.distinct) and max(map(len, short)) < 4

@@ -57,7 +57,7 @@ def decode(content: bytes, where: str) -> str:
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return content.decode("utf-16")
     start, line, encoding = content[:1000], 1, "WINDOWS-1252"
-    if start and start.count(0) >= len(start) // 3:
+    if start.count(0) > len(start) // 3:
         encoding = "UTF-16LE" if start[1::2].count(0) >= start[::2].count(0) else "UTF-16BE"
     else:
         try:

@@ -57,7 +57,7 @@ def class_name(value: Any) -> str:
     if isinstance(value, float | np.floating):
         number = float(value)
         return str(int(number)) if number.is_integer() and abs(number) < EXACT else repr(number)
-    return str(value)
+    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def short(name: str) -> str:
@@ -71,10 +71,10 @@ def is_number(text: str) -> bool:
 
 
 def is_missing(labels: Array) -> Mask:
-    """Return which of (n,) labels, numbers or text, are missing."""
+    """Return which of (n,) labels, numbers or text, are missing or infinite."""
     if labels.dtype.kind == "U":
         return np.isin(np.char.lower(np.char.strip(labels)), list(MISSING))
-    return np.isnan(labels) if labels.dtype.kind == "f" else np.zeros(labels.shape, dtype=bool)
+    return ~np.isfinite(labels) if labels.dtype.kind == "f" else np.zeros(labels.shape, dtype=bool)
 
 
 @dataclass(frozen=True)

@@ -167,9 +167,9 @@ def refuse_non_finite(x: Any, where: str, first: int = 0) -> None:
 
 
 def refuse_missing(labels: Array, where: str, first: int = 0) -> None:
-    """Raise DataError, with the first one's row counted from 1, if any of (n,) labels is missing."""
+    """Raise DataError, with the first one's row counted from 1, if any of (n,) labels is missing or infinite."""
     if (missing := is_missing(labels)).any():
-        what = f"the label of row {first + missing.argmax() + 1} is missing, {missing.sum()} of the {len(missing)} labels are"
+        what = f"the label of row {first + missing.argmax() + 1} is missing or infinite, {missing.sum()} of {len(missing)} are"
         remedy = "Fill in or drop such rows; a class with the name none, NA or nan needs another one"
         raise DataError(f"'{where}': {what}; expected a class. {remedy}.")
 
@@ -237,7 +237,7 @@ def _labels(y: Array, key: str, where: str) -> Array:
     if y.dtype.kind not in "fiubSU":
         raise DataError(f"'{where}': the labels {key} are {y.dtype}; expected numbers or text. Write them as such.")
     y = y.ravel() if y.ndim == 2 and 1 in y.shape else y
-    return y.astype(np.str_) if y.dtype.kind == "S" else y
+    return np.char.decode(y, "utf-8") if y.dtype.kind == "S" else y
 
 
 # -- other tables ------------------------------------------------------------------------------------------
@@ -264,5 +264,6 @@ def _read_arff(file: BinaryIO, where: str) -> Any:
     # liac-arff reads neither ranges nor blanks before the commas and the bracket of a nominal attribute
     untidy = re.compile(r"\s+(?=[,}])|(?<=\{)\s+|(?<=real|eger)\s*\[.*", re.IGNORECASE)
     text = re.sub(r"(?im)^@attribute.*$", lambda line: untidy.sub("", line[0]), text)
+    text = re.sub(r"(?im)^(@attribute.*\s)integer\s*$", r"\1real", text)  # liac-arff reads 1.7 as 1, Weka as 1.7
     content = arff.loads(text)
     return pd.DataFrame(content["data"], columns=[name for name, _ in content["attributes"]])

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from harness.datasets.dataset import Dataset
+from harness.datasets.dataset import Dataset, is_csr
+from harness.kernels.points import as_points
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import Points
@@ -69,15 +70,13 @@ def rescaled(x_train: Points, x_test: Points, how: Scale) -> tuple[Points, Point
     """
     if how == "none":
         return x_train, x_test
-    train: Any = x_train
-    test: Any = x_test
-    if not isinstance(train, np.ndarray):
+    train: Any = as_points(x_train)
+    test: Any = as_points(x_test)
+    if is_csr(train):
         largest = abs(train).max(axis=0).toarray().ravel()
         divisor = np.where(largest > 0, largest, largest.dtype.type(1))
-        train, test = (
-            type(x)((x.data / divisor[x.indices], x.indices, x.indptr), shape=x.shape) for x in (train, test)
-        )
-        return train, test
+        both = [((x.data / divisor[x.indices], x.indices, x.indptr), x.shape) for x in (train, test)]
+        return type(train)(*both[0]), type(train)(*both[1])
     low, high = train.min(axis=0), train.max(axis=0)
     size = np.maximum(abs(low), abs(high))
     # Powers of two first, which is exact: training values are in [-1, 1], so that no square or difference over- or underflows.

@@ -132,12 +132,12 @@ class ActiveSet:
         # a working set of all variables need not be solved twice
         share = TUNING.inner_violation * self.violation if len(chosen) < self.w else 0.0
         limit = TUNING.inner_steps * len(chosen)
-        _, moved = self._descend(chosen, cut, max(0.5 * tau, share), limit)
+        moved = self._descend(chosen, cut, max(0.5 * tau, share), limit)
         self.previous = chosen
         return MOVED if moved else STALLED
 
-    def _descend(self, chosen: Index, cut: int, tau: float, limit: int) -> tuple[int, int]:
-        """Take at most ``limit`` steps on the variables ``chosen``; return how many, and how many variables moved.
+    def _descend(self, chosen: Index, cut: int, tau: float, limit: int) -> int:
+        """Take at most ``limit`` steps on the variables ``chosen``; return how many of them moved.
 
         cut : where the second group starts, if there are two
         """
@@ -148,10 +148,11 @@ class ActiveSet:
         # a point's two variables have the slopes middle - tube and middle + tube
         middle = 0.5 * (self.linear[chosen] + self.linear[other])
         tube = 0.5 * (self.linear[other] - self.linear[chosen])
-        a, gradient = before.copy(), middle - self.scores[chosen % self.m]
-        work = WorkingSet(*self._block(chosen), a, self.lower[other], self.upper[chosen], gradient, tube)
-        steps = pair_descent(work, cut if self.form.groups else -1, tau, limit)
-        self.steps += steps
+        points, block = chosen % self.m, self._room(len(chosen))
+        self.kernel.fill(points, block, None, points)
+        a, gradient = before.copy(), middle - self.scores[points]
+        work = WorkingSet(block, self.diagonal[points], a, self.lower[other], self.upper[chosen], gradient, tube)
+        self.steps += pair_descent(work, cut if self.form.groups else -1, tau, limit)
         self.rounds += 1
         self.a[chosen] = a
         if other is not chosen:
@@ -159,13 +160,7 @@ class ActiveSet:
         moved = np.flatnonzero(a != before)
         if len(moved):
             self._update(chosen[moved], (a - before)[moved])
-        return steps, len(moved)
-
-    def _block(self, chosen: Index) -> tuple[Block, Vector]:
-        """Return the kernel block of the variables ``chosen``, (w, w), and its diagonal."""
-        points, block = chosen % self.m, self._room(len(chosen))
-        self.kernel.fill(points, block, None, points)
-        return block, self.diagonal[points]
+        return len(moved)
 
     def _room(self, w: int) -> Block:
         """Return memory for a block, (w, w): the same at each call, as fresh memory has page faults."""
@@ -308,21 +303,17 @@ class DenseActiveSet(ActiveSet):
         return MOVED if self.violation < before else STALLED
 
     def _update(self, variables: Index, change: Vector) -> None:
-        from harness.support.jit import add_rows
-
-        add_rows(self.scores, self.matrix, variables % self.m, change, 0, self.m)
+        self.cache.add_part(self.scores, variables % self.m, change, 0, self.m)
         self.cache.hit(len(variables))
 
     def compute_scores(self, coef: Vector) -> None:
         """Compute the scores from the coefficients of all points, (n,); the matrix too if most active points support."""
-        from harness.support.jit import add_rows
-
         coef_here = coef[self.points]
         support = np.flatnonzero(coef_here)
         if 2 * len(support) > self.m:
             self.compute_matrix()
             self.scores[:] = 0.0
-            add_rows(self.scores, self.matrix, support, coef_here[support], 0, self.m)
+            self.cache.add_part(self.scores, support, coef_here[support], 0, self.m)
         else:  # few rounds may follow, and none may need the matrix
             self.scores[:] = self.kernel.expand(coef_here)
         self._add_others(coef, self.points)

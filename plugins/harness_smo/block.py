@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, Literal
 
 import numpy as np
@@ -88,20 +89,21 @@ class SMOBlock(Solver):
             yield from super().solve_path(path, rng)
             return
         state: State | None = None
-        last: GridPoint | None = None
-        for cell in path.cells:
-            problem, continues = path.problem(cell), last is not None and cell.before == last.index
+        last: Any = None  # the cell before, where this one continues from it, and its coefficients
+        for cell, following in zip_longest(path.cells, path.cells[1:]):
+            problem = path.problem(cell)
             form = problem.dual_form()
             with _one_blas_thread(problem):
-                if not (continues and state and state.restate(problem, form)):
-                    memory = state and state.memory
-                    state = self._begin(problem, form, path.start(cell), on_path=True, memory=memory)
-                iterate: Iterate | None = None
+                if not (last and state and state.restate(problem, form)):
+                    if last:
+                        path.keep(*last)
+                    state = self._begin(problem, form, path.start(cell), on_path=True, memory=state and state.memory)
                 for iterate in self._descend(problem, form, state):
                     yield cell, iterate
-            if iterate is not None and iterate.dual_coef is not None:
-                path.keep(cell, iterate.dual_coef)
-            last = cell
+            last = cell, iterate.dual_coef
+            if following is None or following.before != cell.index:
+                path.keep(*last)
+                last = None
 
     def _begin(
         self, problem: Problem, form: DualForm, start: Vector | None, *, on_path: bool = False, memory: Any = None

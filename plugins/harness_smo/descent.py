@@ -12,10 +12,9 @@ import numpy as np
 
 from harness.support.arrays import Block, Vector
 from harness.support.jit import compiled, inlined
-from harness_smo.lanes import move, partner
+from harness_smo.lanes import TINY, move, partner
 
 _RESOLUTION = 8.0  # machine epsilons times the largest gradient, below which a violation may be rounding
-_TINY = 1e-12  # curvature in place of 0: two points on top of each other
 
 
 class WorkingSet(NamedTuple):
@@ -68,20 +67,12 @@ def _move_all(arrays: Any, step: float, p_i: int, p_j: int, edge: int) -> tuple[
 
 
 @inlined
-def _end(a: float, tube: float, bound: float) -> float:
-    """Return how far the slope of a variable on its way to a bound is the same: to 0 if it changes there, else to the bound."""
-    return 0.0 if tube > 0.0 and a * bound < 0.0 else bound
-
-
-@inlined
-def _moved(
-    a: float, tube: float, lower: float, upper: float, g: float, step: float, end: float
-) -> tuple[float, float, float]:
-    """Return a variable whose slope is g after a step, at most to ``end``, and its slopes there."""
+def _moved(a: float, tube: float, lower: float, upper: float, g: float, step: float, end: float) -> Any:
+    """Return a variable whose slope is g after a step, at most to ``end``, its slopes there, and whether it moved."""
     # a clipped variable is set to its bound: one rounding error away it would count as free
     after = end if step == end - a else a + step
     g += tube if a > 0.0 or (a == 0.0 and step > 0.0) else -tube
-    return after, *_directed(g, tube, after, lower, upper)
+    return after, *_directed(g, tube, after, lower, upper), after != a
 
 
 @compiled
@@ -111,30 +102,27 @@ def pair_descent(work: WorkingSet, cut: int, tau: float, limit: int) -> int:
         if steps == limit or not g_i - low > tau:
             return steps
         p_i, p_j, g_j, k_ii, step, end_i, end_j = -1, -1, 0.0, 0.0, np.inf, np.inf, -np.inf
+        # the slope of a variable changes at 0
         if i < w:
-            p_i, k_ii, end_i = i - first, np.float64(diagonal[i - first]), _end(a[i], tube[i], upper[i])
+            p_i, k_ii, end_i = i - first, np.float64(diagonal[i - first]), 0.0 if a[i] < 0.0 < tube[i] else upper[i]
             step = end_i - a[i]
-        j, gain = partner(arrays, g_i, k_ii, _TINY, p_i, begin, end, first)
+        j, gain = partner(arrays, g_i, k_ii, p_i, begin, end, first)
         curvature = k_ii
-        if cut < 0 and g_i > 0.0 and g_i * g_i / max(k_ii, _TINY) > gain:
+        if cut < 0 and g_i > 0.0 and g_i * g_i / max(k_ii, TINY) > gain:
             j = w
         elif gain == 0.0:
             return steps
         else:
-            p_j, g_j, end_j = j - first, np.float64(fall[j]), _end(a[j], tube[j], lower[j])
+            p_j, g_j, end_j = j - first, np.float64(fall[j]), 0.0 if a[j] > 0.0 and tube[j] > 0.0 else lower[j]
             curvature += np.float64(diagonal[p_j]) - (2.0 * np.float64(kernel[p_i, p_j]) if p_i >= 0 else 0.0)
             step = min(step, a[j] - end_j)
-        step = min(step, (g_i - g_j) / max(curvature, _TINY))
-        moved = False
+        step = min(step, (g_i - g_j) / max(curvature, TINY))
+        i_moved = j_moved = False
         # before the pass that moves the others, as i may fall then and j may rise
         if i < w:
-            before = a[i]
-            a[i], rise[i], fall[i] = _moved(before, tube[i], lower[i], upper[i], g_i, step, end_i)
-            moved = a[i] != before
+            a[i], rise[i], fall[i], i_moved = _moved(a[i], tube[i], lower[i], upper[i], g_i, step, end_i)
         if j < w:
-            before = a[j]
-            a[j], rise[j], fall[j] = _moved(before, tube[j], lower[j], upper[j], g_j, -step, end_j)
-            moved = moved or a[j] != before
-        if not moved:
+            a[j], rise[j], fall[j], j_moved = _moved(a[j], tube[j], lower[j], upper[j], g_j, -step, end_j)
+        if not (i_moved or j_moved):
             return steps
     return limit

@@ -19,6 +19,8 @@ from numba.extending import intrinsic
 
 # bytes of a vector: two registers of AVX-512, which need not wait for each other; with one 1.1 to 1.3 times as long
 _VECTOR_BYTES = 128
+TINY = 1e-12  # curvature in place of 0: two points on top of each other
+_INTEGER, _NUMBER = types.int64, types.float64
 _INDEX, _INFINITY = ir.IntType(64), float("inf")
 _variable: Any = cgutils.alloca_once_value
 _tuple: Any = types.Tuple
@@ -35,7 +37,7 @@ class _Pass:
         self.rise, self.fall, self.diagonal, self.kernel, self.zeros = (each.data for each in arrays)
         self.length, self.dtype = builder.extract_value(arrays[3].shape, 1), kinds[0].dtype
         self.scalar, self.size = (ir.FloatType(), 4) if self.dtype == types.float32 else (ir.DoubleType(), 8)
-        self.width = _VECTOR_BYTES // self.size
+        self.width, self.align = _VECTOR_BYTES // self.size, ir.IntType(32)(self.size)
         self.vector = ir.VectorType(self.scalar, self.width)
         self.places = ir.VectorType(ir.IntType(8 * self.size), self.width)  # as wide as the numbers
 
@@ -60,24 +62,24 @@ class _Pass:
         address = self._address(data, start)
         if mask is None:
             return self.builder.load(address, align=self.size)
-        return self._call(
-            "masked.load", ".p0", self.vector, address, ir.IntType(32)(self.size), mask, self.splat(otherwise)
-        )
+        return self.call("masked.load", self.vector, address, self.align, mask, self.splat(otherwise))
 
     def store(self, vector: Any, data: Any, start: Any, mask: Any) -> None:
         address = self._address(data, start)
         if mask is None:
             self.builder.store(vector, address, align=self.size)
         else:
-            self._call("masked.store", ".p0", ir.VoidType(), vector, address, ir.IntType(32)(self.size), mask)
+            self.call("masked.store", ir.VoidType(), vector, address, self.align, mask)
 
     def _address(self, data: Any, start: Any) -> Any:
         return self.builder.bitcast(self.builder.gep(data, [start]), self.vector.as_pointer())
 
-    def _call(self, name: str, suffix: str, result: Any, *arguments: Any) -> Any:
-        kind, letter = ir.FunctionType(result, [each.type for each in arguments]), "i" if name.endswith("umin") else "f"
-        name = f"llvm.{name}.v{self.width}{letter}{8 * self.size}{suffix}"
-        function = cgutils.get_or_insert_function(self.builder.module, kind, name)  # type: ignore[no-untyped-call]
+    def call(self, name: str, result: Any, *arguments: Any) -> Any:
+        """Call LLVM's ``name`` on vectors; its full name is made from the types."""
+        kind = "i" if name.endswith("umin") else "f"
+        full = f"llvm.{name}.v{self.width}{kind}{8 * self.size}{'.p0' if name.startswith('masked') else ''}"
+        signature = ir.FunctionType(result, [each.type for each in arguments])
+        function = cgutils.get_or_insert_function(self.builder.module, signature, full)  # type: ignore[no-untyped-call]
         return self.builder.call(function, arguments, fastmath=("nnan",) if "reduce.f" in name else ())
 
     def run(self, work: Callable[[Any, Any, Any, Any], None]) -> None:
@@ -100,14 +102,11 @@ class _Pass:
     def result(self, values: Any, places: Any, *more: Any) -> Any:
         """Return the tuple of the first place with the largest value, that value, and ``more`` numbers."""
         build, none = self.builder, ir.Constant(self.places, [-1] * self.width)
-        largest = self.reduce("fmax", values)
+        largest = self.call("vector.reduce.fmax", self.scalar, values)
         where = build.select(build.fcmp_ordered("==", values, self.splat(largest)), places, none)
-        place = build.zext(self._call("vector.reduce.umin", "", self.places.element, where), _INDEX)
+        place = build.zext(self.call("vector.reduce.umin", self.places.element, where), _INDEX)
         numbers = [self.context.cast(build, value, self.dtype, types.float64) for value in (largest, *more)]
         return self.context.make_tuple(build, self.signature.return_type, [place, *numbers])
-
-    def reduce(self, name: str, vector: Any) -> Any:
-        return self._call(f"vector.reduce.{name}", "", self.scalar, vector)
 
 
 def _typed_move(_typing: Any, arrays: Any, _step: Any, _i: Any, _j: Any, _begin: Any, _end: Any, _first: Any) -> Any:
@@ -131,20 +130,18 @@ def _typed_move(_typing: Any, arrays: Any, _step: Any, _i: Any, _j: Any, _begin:
             b.store(b.select(lower, moved[1], b.load(low)), low)
 
         over.run(work)
-        return over.result(b.load(up), b.load(where), over.reduce("fmin", b.load(low)))
+        return over.result(b.load(up), b.load(where), over.call("vector.reduce.fmin", over.scalar, b.load(low)))
 
-    index, number = types.int64, types.float64
-    return _tuple((index, number, number))(arrays, number, *(index,) * 5), build
+    return _tuple((_INTEGER, _NUMBER, _NUMBER))(arrays, _NUMBER, *(_INTEGER,) * 5), build
 
 
-def _typed_partner(
-    _typing: Any, arrays: Any, _g_i: Any, _k_ii: Any, _tiny: Any, _i: Any, _begin: Any, _end: Any, _first: Any
-) -> Any:
+def _typed_partner(_typing: Any, arrays: Any, _g: Any, _k: Any, _i: Any, _begin: Any, _end: Any, _first: Any) -> Any:
     """Return the k with the largest (g_i - g_k)^2 / (K_ii + K_kk - 2 K_ik), and that, 0 where no g_k < g_i."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         over, b = _Pass(context, builder, signature, arguments), builder
-        (g_i, k_ii, tiny), row, zero = (over.number(k) for k in (1, 2, 3)), over.row(arguments[4]), over.splat(0.0)
+        g_i, k_ii, row = over.number(1), over.number(2), over.row(arguments[3])
+        tiny, zero = over.splat(TINY), over.splat(0.0)
         where = _variable(b, ir.Constant(over.places, None))
         square, curvature = _variable(b, zero), _variable(b, over.splat(1.0))  # of the largest gain
 
@@ -162,8 +159,7 @@ def _typed_partner(
         over.run(work)
         return over.result(b.fdiv(b.load(square), b.load(curvature)), b.load(where))
 
-    index, number = types.int64, types.float64
-    return _tuple((index, number))(arrays, number, number, number, *(index,) * 4), build
+    return _tuple((_INTEGER, _NUMBER))(arrays, _NUMBER, _NUMBER, *(_INTEGER,) * 4), build
 
 
 move: Any = intrinsic(_typed_move)

@@ -102,17 +102,13 @@ def _newton(face: Face, inside: Index) -> bool:
         complete = bool(walk(inverse.T, solved.T[0], solved.T[1:], sums, a, lower, upper))
     if not _mend(a, before, lower, upper, sums):
         return True
-    slope, bent = _along(face, inside, a - before)
+    change, block = a - before, _block(face, inside)
+    # of the dual along the change, which may be off by the rounding of the factor
+    slope, bent = float(face.gradient[inside] @ change), float(change @ (block @ change.astype(block.dtype)))
     if slope <= 0.0:
         return True
-    face.a[inside] = a if slope > _OVERSHOT * bent else np.clip(before + slope / bent * (a - before), lower, upper)
+    face.a[inside] = a if slope > _OVERSHOT * bent else np.clip(before + slope / bent * change, lower, upper)
     return complete
-
-
-def _along(face: Face, inside: Index, change: Vector) -> tuple[float, float]:
-    """Return slope and curvature of the dual along a change of the variables ``inside``."""
-    block = _block(face, inside)
-    return float(face.gradient[inside] @ change), float(change @ (block @ change.astype(block.dtype)))
 
 
 def _mend(a: Vector, before: Vector, lower: Vector, upper: Vector, sums: Matrix) -> bool:

@@ -91,6 +91,12 @@ def test_parts_have_the_order_of_their_names_whoever_reads_them(tmp_path):
     assert (len(data), data.starts.tolist(), data.classes) == (4, [0, 20, 20, 27], whole.classes)
 
 
+def test_the_index_of_a_pandas_frame_is_no_feature(tmp_path):
+    frame = pd.DataFrame({"a": [0.5, 1.5, 2.5], "label": [0, 1, 1]}, index=[7, 3, 5])
+    frame.to_parquet(tmp_path / "a.parquet")
+    np.testing.assert_array_equal(together(ChunkedFile(str(tmp_path / "a.parquet"), 2))[0], frame[["a"]])
+
+
 def test_the_index_base_is_that_of_all_lines_and_parts_or_said(tmp_path):
     path = tmp_path / "part-0.svm"
     path.write_text("# comment\n\n1 1:5 2:6\n\n-1 1:7 # another\n1 0:1 2:2\n")  # index 0 is in the last chunk only

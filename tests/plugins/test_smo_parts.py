@@ -36,7 +36,8 @@ def block_problem(seed, w, cut, kind="rbf", dtype=np.float64):
 
 # -- descent inside a working set ------------------------------------------------------------------------------------
 
-SHAPES = [(6, 6), (40, 40), (40, 13), (40, 0), (300, 300), (300, 270), (520, 257)]
+# vectors of 16 or 32 variables: fewer, whole ones, and one more
+SHAPES = [(6, 6), (48, 48), (33, 17), (40, 40), (40, 13), (40, 0), (64, 32), (300, 300), (300, 270), (520, 257)]
 
 
 @pytest.mark.parametrize("tubes", [0.0, 0.3])
@@ -56,6 +57,19 @@ def test_every_step_of_a_descent_is_the_twins(w, cut, kind, tubes):
         assert (wanted != a).any() or w == 1
         assert taken == steps
         assert moved == pytest.approx(wanted, abs=1e-9)
+
+
+@pytest.mark.parametrize("cut", [-1, 0, 13, 32, 70])
+@pytest.mark.parametrize("w", [70, 96, 97])
+def test_the_first_steps_of_a_descent_in_float32_are_the_twins(w, cut):
+    kernel, diagonal, a, lower, upper, gradient, _ = block_problem(2, w, w, dtype=np.float32)
+    for limit in (1, 2, 3):
+        moved = a.copy()
+        work = descent.WorkingSet(kernel, diagonal, moved, lower, upper, gradient, np.zeros(w))
+        taken = descent.pair_descent(work, cut, 1e-3, limit)
+        wanted, _, steps = naive_pairs(kernel, diagonal, a, lower, upper, gradient, cut, 1e-3, limit, np.zeros(w))
+        assert taken == steps
+        assert moved == pytest.approx(wanted, abs=1e-5)
 
 
 def test_two_groups_over_the_same_points_read_their_block_twice():
