@@ -29,7 +29,7 @@ import traceback
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 import msgspec
@@ -44,6 +44,7 @@ _ANSWER_SECONDS = 300.0  # seconds until a template answers; the first time when
 _CLOSE_SECONDS = 1.5  # seconds that a process may take to end when its socket is closed
 _LATE_SECONDS = 0.5  # seconds that a message may be late
 _POLL_SECONDS = 0.2  # seconds between two looks at a process that says nothing, and at the event that stops the waiting
+_ORPHAN_SECONDS = 10.0  # seconds that what was forked has to end when its driver was killed
 _SEND_SECONDS = 60.0  # seconds in which a process reads what it is sent: at once, or when it has started
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "BLIS_NUM_THREADS")
 # classes that say where numba's cache is; numba's own ones serve functions that are in no file
@@ -431,7 +432,19 @@ def serve(control: socket.socket) -> None:
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         for request in channel:
             channel.send(_fork(request, channel) if isinstance(request, Fork) else _exit_code(request.pid))
+    _end_orphans()
     os._exit(0)
+
+
+def _end_orphans() -> None:
+    """Kill what was forked from this process and goes on although its driver was killed: a plugin may hold it in a warm-up."""
+    until = monotonic() + _ORPHAN_SECONDS
+    with contextlib.suppress(ChildProcessError):  # all have ended
+        while monotonic() < until:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                sleep(_POLL_SECONDS)
+    for pid in living(os.getpid()):
+        signal_to(pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -11,12 +11,14 @@ import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import monotonic, sleep
 
 import pytest
 
 from harness.run import host_process
 from harness.run.host_process import Process
 from harness.run.messages import FromProcess, Prepare
+from harness.support import processes
 from tests.run.conftest import SPEC
 
 WHAT_IS_THERE = """
@@ -42,6 +44,17 @@ output = open("output", "wb")
 process = template.fork("answers", [theirs.fileno(), output.fileno()], threading.Event())
 theirs.close()
 print(ours.recv(1 << 16).decode(), process.wait(10.0), template.process.poll())
+"""
+
+KILLED = """
+import os, signal, sys, threading
+from harness.run import host_process
+host_process._ORPHAN_SECONDS = 0.5
+host_process.begin(1, fork=True)
+template = host_process.template(host_process.variables(1, host_process.numba_cache_folder(), sys.path))
+process = template.fork("answers", [0, 1], threading.Event())
+os.write(1, b"%d %d" % (template.process.pid, process.pid))
+os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
@@ -80,6 +93,22 @@ def test_a_template_that_was_forked_from_the_command_serves_as_one_that_was_star
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60.0)
     assert (done.stdout.strip(), done.stderr) == (f"{json.dumps([[], True, str(Path.cwd()), True])} 7 None", "")
     assert (tmp_path / "output").read_text() == "words\nwritten", "in their order: nothing is buffered"
+
+
+def test_what_a_plugin_holds_ends_after_a_driver_that_was_killed(environment, tmp_path):
+    (tmp_path / "answers.py").write_text("import time\ndef main():\n    time.sleep(600)\n")
+    with (
+        tempfile.TemporaryFile() as file,
+        subprocess.Popen([sys.executable, "-c", KILLED], env=environment, stdout=file) as done,
+    ):
+        assert done.wait(60.0) == -signal.SIGKILL
+        file.seek(0)
+        left, until = set(map(int, file.read().split())), monotonic() + 20.0
+    assert len(left) == 2
+    while left and monotonic() < until:
+        left = {pid for pid in left if (account := processes.account(pid)) is not None and not account.ended}
+        sleep(0.1)
+    assert left == set()
 
 
 def test_threads_that_need_a_template_at_the_same_time_get_one(environment):
