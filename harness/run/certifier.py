@@ -161,7 +161,13 @@ class RunCertifier:
             return {}
         reason = f"no gap can be certified{of and f' of {of}'}"
         if gap is not None:
-            reason = f"the certified relative gap is {decimals.above(gap, target)}, above {decimals.target(target)}"
+            rounded, limit = gap + (certificate.gap_rounding or 0.0), decimals.target(target)
+            reason = f"the certified relative gap is {decimals.above(gap, target)}, above {limit}"
+            if gap <= target:
+                most = decimals.above(rounded, target)
+                reason = (
+                    f"the certified relative gap is {decimals.gap(gap)}, but may be {most} by rounding, above {limit}"
+                )
         elif self.bound is not None and distance is not None:
             above = f"{decimals.above(distance, target)}, above {decimals.target(target)}"
             reason = f"its suboptimality, with the dual of {self.bound.of}, is {above}"

@@ -1,6 +1,6 @@
 """The fields of a path's cells against the same figures computed one by one, from points and coefficients alone."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +9,7 @@ import pytest
 from harness import (
     CSVC,
     RBF,
+    Certificate,
     CertifiedRun,
     Column,
     Dataset,
@@ -29,7 +30,7 @@ from harness.registry.plugin_validation import check_class
 from harness.run.certifier import RunCertifier
 from harness.run.messages import FinishedCell, Model, RunSpec
 from harness.run.record import Claims, Record
-from tests.run.conftest import check_end
+from tests.run.conftest import SPEC, check_end
 
 GRID = Grid({"C": (0.5, 4.0)}, {"gamma": (0.2, 1.0)}, 3)
 
@@ -132,6 +133,13 @@ def test_weights_have_a_gap_and_errors_in_each_cell():
         assert figures["train_accuracy"] == pytest.approx(np.mean(margins > 0.0))
         wrong = np.mean(np.sign(dataset.x_train[rest] @ weights + 0.25) != dataset.y_train[rest])
         assert figures["validation_error"] == pytest.approx(wrong)
+
+
+def test_a_gap_within_the_target_whose_rounding_is_not_says_so():
+    spec = replace(SPEC, limits=Limits(target_gap=1e-4))
+    certifier = RunCertifier(spec, None, None)
+    found = certifier._missed(Certificate(primal=1.0, dual=1.0, relative_gap=0.0, gap_rounding=2e-4), None, "")
+    assert found["reason"] == "the certified relative gap is 0, but may be 2.0e-4 by rounding, above 1e-4"
 
 
 @pytest.mark.parametrize("cells", [[12], [-1], [0, 0]])
