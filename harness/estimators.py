@@ -315,7 +315,9 @@ class _SolverEstimator(BaseEstimator):
             self.relative_gap_ = float(np.max(np.array(gaps, dtype=np.float64)))  # NaN if one is None
         if unfinished:
             count = f" on {len(unfinished)} of {len(folds)} pairs of classes" if len(folds) > 1 else ""
-            of_last = f" The certified relative gap of its last model is {self.relative_gap_:.2g}." if self.certify else ""
+            of_last = (
+                f" The certified relative gap of its last model is {self.relative_gap_:.2g}." if self.certify else ""
+            )
             message = f"{path.solver.name} ended before it was done{count}: {unfinished[0]}.{of_last}"
             warnings.warn(f"{message} Scale the data, or take a smaller C.", ConvergenceWarning, stacklevel=3)
         return self

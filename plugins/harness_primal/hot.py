@@ -6,6 +6,8 @@ shrinkage 1 - 1 / t of an update only change t.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from harness.kernels.loops import combine, leading, row_between
@@ -63,7 +65,7 @@ def budgeted(k, extra, order, targets, costs, alpha, size, t, scale, shares, val
 @inner
 def shrink(extra, alpha, size, shares, values):  # type: ignore[no-untyped-def]
     """Remove the support vector with the smallest weight, or merge it with one of its class; return the new size."""
-    least = np.int64(0)  # a literal 0 would compile what is called with it once more
+    least: Any = np.int64(0)  # a literal 0 would compile what is called with it once more
     for p in range(1, size):
         if abs(alpha[p]) < abs(alpha[least]):
             least = p
