@@ -11,6 +11,7 @@ from harness import UsageError
 from harness.call import request, study_file
 from harness.call.settings import SETTINGS
 from harness.cli import compare
+from harness.cli.main import cli
 from harness.registry.discovery import load_registry
 from harness.run.plan import Study
 from harness.support.printable import plain
@@ -50,7 +51,8 @@ def meant(path, registry):
 
 def asked(registry, *arguments):
     """The study that a command line means."""
-    given = compare.command.make_context("compare", list(arguments)).params
+    # click keeps the help option of the first context for good
+    given = compare.command.make_context("compare", list(arguments), **cli.context_settings).params
     words = {name: given[name] for name in SETTINGS if given[name] not in (None, (), False)}
     words |= {name: list(value) for name, value in words.items() if isinstance(value, tuple)}
     return request.build_study([study_file.StudyFile("", None, words)], registry)
