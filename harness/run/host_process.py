@@ -442,6 +442,8 @@ def _end_orphans() -> None:
     with contextlib.suppress(ChildProcessError):  # all have ended
         while monotonic() < until:
             if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                for pid in living(os.getpid()):
+                    continue_if_stopped(pid)  # it sees that it is alone, and ends
                 sleep(_POLL_SECONDS)
     for pid in living(os.getpid()):
         signal_to(pid, signal.SIGKILL)
