@@ -119,13 +119,15 @@ def _path(
     formulation, kernel = taken[name], shared_registry().kernel_class(estimator.kernel)
     known = {each.name for each in formulation.known_parameters()}
     of_kernel = {each.name for each in parameters_of(kernel)}
+    given = {name: getattr(estimator, name) for name in ("C", "epsilon", "degree", "coef0") if hasattr(estimator, name)}
+    arguments = {*given, "gamma"}  # theirs win, so that the same name among the parameters would be ignored
     for parameter in estimator.parameters or {}:
-        check_known("parameter", parameter, sorted(known | of_kernel))
+        end = f"; {', '.join(sorted(arguments))} are arguments of the estimator itself."
+        check_known("further parameter", parameter, sorted((known | of_kernel) - arguments), end)
     if len(Cs) > 1 and "C" not in known:
         raise UsageError(f"formulation '{name}' has no C; give one value of C, or another formulation.")
     if any(fold.weights is not None for fold in folds) and "upper" not in formulation.per_point:
         raise UsageError(f"formulation '{name}' has no weights of points; give no class_weight or sample_weight.")
-    given = {name: getattr(estimator, name) for name in ("C", "epsilon", "degree", "coef0") if hasattr(estimator, name)}
     given |= dict(estimator.parameters or {})
     cells, has_gamma = list[GridPoint](), "gamma" in of_kernel
     for gamma in gammas:
@@ -256,7 +258,7 @@ def _folds(
     if (count := len(np.unique(y[members]))) < max(2, len(labels)):
         part = " in the training part of a split" if len(test) else ""
         raise ValueError(
-            f"{count} class with points of positive weight{part}; expected two or more, and all that are in y."
+            f"{count} of {len(labels)} classes have points of positive weight{part}; expected two or more, and all that are in y."
         )
     folds = list[_Fold]()
     for one, other in itertools.combinations(labels, 2):
@@ -491,11 +493,19 @@ class PathSearchCV(GridSearchCV):
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
         """Choose by cross-validation over X, (n, d), and y, (n,), and refit; ``groups`` : (n,), for splitters of groups."""
         estimator = clone(self._estimator())
+        if not isinstance(estimator, _SolverEstimator):
+            name = type(estimator).__name__
+            raise UsageError(
+                f"estimator is a {name}; give a SolverClassifier or a SolverRegressor, in a pipeline the search as its last step."
+            )
+        if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
+            raise UsageError(f"scoring={self.scoring!r}; give one name or one callable, or take GridSearchCV.")
         self.scorer_, self.multimetric_ = check_scoring(estimator, self.scoring), False
         points, targets = _validated(estimator, X, y)
         splitter = check_cv(self.cv, targets, classifier=is_classifier(estimator)).split(points, targets, groups)
+        every = np.arange(len(targets))  # a split may be a mask, or count from the end
         grid = {name: list(values) for name, values in (("C", self.C), ("gamma", self.gamma)) if values is not None}
-        candidates, splits = list(ParameterGrid(grid)), list(splitter)
+        candidates, splits = list(ParameterGrid(grid)), [(every[train], every[test]) for train, test in splitter]
         ends, self.n_splits_ = self._cross_validated(estimator, points, targets, splits), len(splits)
         # the method of scikit-learn, for the same keys, means and ranks
         self.cv_results_ = self._format_results(candidates, len(splits), ends)

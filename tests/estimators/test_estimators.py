@@ -222,6 +222,8 @@ def test_a_solver_without_a_model_raises(two):
         (SolverClassifier(formulation="hard-margins"), "hard-margin"),
         (SolverClassifier("lasvm", formulation="hard-margin"), "c-svc"),
         (SolverClassifier(parameters={"nuu": 0.1}), "C"),
+        (SolverClassifier(parameters={"C": 100.0}), "C, coef0, degree, gamma are arguments"),
+        (SolverClassifier(parameters={"gamma": 100.0}), "gamma are arguments of the estimator"),
         (SolverClassifier("libsvm-svr"), "formulation of classification that libsvm-svr solves"),
         (SolverClassifier(C=-1.0), "C"),
     ],

@@ -116,6 +116,13 @@ def test_sparse_points_frames_groups_and_pipelines(two):
     assert make_pipeline(StandardScaler(), PathSearchCV(C=CS, cv=3)).fit(X, y).score(X, y) > 0.7
 
 
+def test_a_split_may_be_a_mask_or_count_from_the_end(two):
+    every = np.arange(120)
+    splits = [(every % 3 > 0, every % 3 == 0), (-1 - every[:80], -1 - every[80:])]
+    ours = PathSearchCV(TIGHT, C=CS, gamma=GAMMAS, cv=splits).fit(*two)
+    assert_same_search(ours, GridSearchCV(SVC(tol=1e-8), {"C": CS, "gamma": GAMMAS}, cv=splits).fit(*two))
+
+
 def test_without_a_refit_and_without_an_axis(two):
     search = PathSearchCV(TIGHT, cv=3, refit=False).fit(*two)
     assert search.best_params_ == {}
@@ -192,5 +199,9 @@ def test_what_a_path_does_not_take(two):
         PathSearchCV(SolverClassifier("rff"), C=[1.0], cv=2).fit(*two)
     with pytest.raises(UsageError, match="has no C"):
         PathSearchCV(SolverClassifier("fw", formulation="hard-margin"), C=[1.0, 2.0], cv=2).fit(*two)
-    with pytest.raises(ValueError, match="two or more"):
+    with pytest.raises(UsageError, match="the search as its last step"):
+        PathSearchCV(make_pipeline(StandardScaler(), TIGHT), C=[1.0]).fit(*two)
+    with pytest.raises(UsageError, match="one name or one callable"):
+        PathSearchCV(C=[1.0], scoring=["accuracy", "f1_macro"]).fit(*two)
+    with pytest.raises(ValueError, match="1 of 1 classes"):
         PathSearchCV(C=[1.0], cv=KFold(2)).fit(two[0], np.sort(two[1]))

@@ -87,7 +87,7 @@ def path(solver="smo", start="warm", **changes):
 
 def cell(solver="smo", start="warm", fold=0, **changes):
     """The run of a cell of a path."""
-    place = {**GRID, "start": start, "cell": changes.pop("cell", 3)}
+    place = {**GRID, "start": start, "cell": changes.pop("cell", 3), **changes.pop("path", {})}
     return record(solver, fold=fold, path=place, **{"validation_error": 0.1, **changes})
 
 

@@ -138,7 +138,7 @@ TABLES = {
                path(**REGRESSION), record("lasvm")], {"width": 150}),
     "a dual of another run": ([free("pegasos", 11.0), exact(), free("nystroem", 15.0)], {}),
     "cells of paths": ([*(cell(fold=fold, fit_seconds=0.01 * (fold + 1)) for fold in range(3)), cell(start="cold"),
-                        cell(fold=None, cell=None), record("smo")], {}),
+                        cell(fold=None, cell=None, validation_error=None), record("smo")], {}),
     "narrow": ([record("smo-block", metrics={"f1": 1.0, "roc-auc": 0.9}, reused=True), record("libsvm", reused=True)], {"width": 60}),
     "narrow paths": ([path("smo-block", metrics={"f1": 0.71, "roc-auc": 0.86}), path()], {"width": 80}),
 }  # fmt: skip

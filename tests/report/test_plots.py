@@ -35,7 +35,7 @@ def made(solvers, sets):
     values = [(0.0123 * 2.0**i, gamma) for i in range(21) for gamma in (0.5, 2.0)]
     cells = [
         cell(name, dataset=f"set-{j}", cell=k, validation_error=0.01 * k, kernel_parameters={"gamma": gamma},
-             problem_parameters={"C": C})
+             problem_parameters={"C": C}, path={"folds": 1})
         for j in range(sets) for name in names for k, (C, gamma) in enumerate(values)
     ]  # fmt: skip
     return rows, [*(path(name, dataset=f"set-{j}") for j in range(sets) for name in names), *cells]
@@ -161,6 +161,13 @@ def test_in_the_terminal_the_chosen_cell_is_in_brackets_and_what_is_not_certifie
     assert [line.split() for line in curves.text(records).splitlines()[2:-1]] == [
         ["gamma", "0.5", "2"], ["C"], ["0.0123", "[0.0]", "1.0"], ["0.0246", "2.0", "3.0?"]
     ]  # fmt: skip
+
+
+def test_a_mean_over_some_of_the_folds_has_a_question_mark():
+    fits = [cell(fold=fold, cell=k, validation_error=0.2, problem_parameters={"C": C}, kernel_parameters={"gamma": 0.5})
+            for k, C in enumerate((1.0, 8.0)) for fold in range(5 - k)]  # fmt: skip
+    shown = curves.text([path(path={"best": {}}), *fits]).splitlines()
+    assert [line.split() for line in shown[4:6]] == [["1", "20.0"], ["8", "20.0?"]], "of 5 and of 4 folds"
 
 
 def test_the_front_is_of_those_that_did_what_was_asked():
