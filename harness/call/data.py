@@ -66,6 +66,10 @@ def data(
         settings = {**({} if X.task == "classification" else {"task": X.task}), **alone, **settings}
         parts = {"x_train": X.x_train, "y_train": X.y_train, "x_test": X.x_test, "y_test": X.y_test}
         return _store_arrays(parts, name or _file_name(X.name), settings, X.defaults)
+    if isinstance(X, str | Path):
+        raise DataError(
+            f"X is the path '{X}'; expected what is in memory. A path is a data set itself: compare(..., '{X}')."
+        )
     label = settings.pop("label_column", label)
     is_table = bool(settings.keys() & TABLE_OPTIONS)
     points = [_points(x, what, is_table) for x, what in ((X, "X"), (X_test, "X_test")) if x is not None]
@@ -191,7 +195,9 @@ def _storable(frame: pd.DataFrame, where: str) -> pd.DataFrame:
     changes: dict[str, Any] = {}
     for name, kind in frame.dtypes.items():
         column: Any = frame[name]
-        if isinstance(kind, pd.SparseDtype):
+        if isinstance(kind, pd.CategoricalDtype) and kind.categories.dtype.kind in "fiub":
+            changes[str(name)] = column.cat.rename_categories(class_name)  # Parquet would hold them as numbers
+        elif isinstance(kind, pd.SparseDtype):
             changes[str(name)] = column.sparse.to_dense()
         elif isinstance(kind, np.dtype) and kind.kind == "f" and kind not in FLOATS:
             changes[str(name)] = column.astype(np.float64)
@@ -282,5 +288,7 @@ def _store(name: str, sha256: str, content: bytes | Callable[[IO[bytes]], object
 
 
 def _source(path: Path, settings: Mapping[str, Any]) -> FileSource:
+    if isinstance(positive := settings.get("positive"), bool | int | float | np.generic):
+        settings = {**settings, "positive": class_name(positive)}
     values = validated(FileSource, {**settings, "path": str(path)}, owner="data")
     return FileSource(**values)

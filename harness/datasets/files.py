@@ -236,5 +236,5 @@ def _numbers(labels: Array, where: str) -> Vector:
         numbers = np.array([np.nan])
     if len(bad := np.flatnonzero(~np.isfinite(numbers))):
         wrong = f"the label '{labels[bad[0]]}' is no finite number"
-        raise DataError(f"'{where}': {wrong}; task=regression expects numbers. Leave the parameter out.")
+        raise DataError(f"'{where}': {wrong}; a regression expects numbers. Correct it, or give task=classification.")
     return numbers

@@ -233,6 +233,7 @@ REFUSED = {  # name -> content, parameters, whether it prints a line to type, wo
     "base.csv": (TRAIN, {"index_base": "1"}, False, "no choice of index_base"),
     "base.libsvm": ("1 0:2\n-1 1:3\n", {"index_base": "1"}, False, "has the index 0, which index_base=1 excludes"),
     "numbers.csv": ("a,label\n1,u\n2,v\n", {"task": "regression"}, False, "task=regression expects numbers"),
+    "test_infinite.csv": ("a,label\n1,1.5\n2,2\n3,4\n", {"test": "a,label\n1,inf\n"}, False, "a regression expects numbers. Correct it"),
     "test_headless.csv": (TRAIN, {"test": "1,2,0\n3,4,1\n"}, False, "test.csv' has no 'a', 'b', 'label', and also '#1', '#2', '#3', unlike '"),
     "test_unlabelled.csv": (TRAIN, {"test": "a,b\n1,2\n3,4\n"}, False, "has no 'label', unlike "),
     "test_class.csv": (TRAIN, {"test": "a,b,label\n1,2,0\n3,4,7\n"}, False, "the label '7' does not occur in the training data"),
@@ -306,6 +307,27 @@ def test_what_numpy_and_pandas_call_missing_is_missing_everywhere(kind, where):
         harness.data(x, parts[1], name=f"gap-{kind}").load()
 
 
+def test_categories_that_are_numbers_are_categories():
+    zips = pd.DataFrame({"a": A, "zip": pd.Categorical(np.where(Y > 0, 20095, 80331))})
+    with pytest.raises(DataError, match=r"text in 'zip'.*categories='one-hot'"):
+        harness.data(zips, Y, name="zips").load()
+    x = harness.data(zips, Y, categories="one-hot", test_fraction=0, name="zips").load().x_train
+    np.testing.assert_array_equal(np.asarray(x)[:, 1:], np.column_stack([SIGNS > 0, SIGNS < 0]))
+
+
+@pytest.mark.parametrize(("labels", "positive"), [(Y, Y.min()), (Y > 0, False), (Y.astype(float), float(Y.min()))])
+def test_the_class_that_is_positive_may_be_named_by_its_value(labels, positive):
+    data = harness.data(X, labels, positive=positive, test_fraction=0, name="positive").load()
+    np.testing.assert_array_equal(data.y_train, -SIGNS)
+
+
+def test_the_empty_cells_of_the_test_part_are_counted_too(tmp_path):
+    for name, gaps in (("train", 1), ("test", 2)):
+        FRAME.mask(np.arange(N)[:, None] < [gaps, 0]).assign(label=Y).to_csv(tmp_path / f"{name}.csv", index=False)
+    data = FileSource(path=str(tmp_path / "train.csv"), test=str(tmp_path / "test.csv"), missing="mean").load()
+    assert data.notes["preprocessing"] == "3 empty cells filled with the mean"
+
+
 def test_test_points_are_aligned_by_name():
     swapped = FRAME[["b", "a"]]
     data = harness.data(FRAME, Y, X_test=swapped, y_test=Y, name="swapped").load()
@@ -315,6 +337,7 @@ def test_test_points_are_aligned_by_name():
         (r"Give y.loc\[X.index\]", FRAME, pd.Series(Y, name="y").iloc[::-1], {}),
         ("more than one column called 'a'", FRAME.set_axis(["a", "a"], axis=1), Y, {}),
         ("differ only in type", X, np.array([1, "1"] * 20, dtype=object), {}),
+        (r"A path is a data set itself: compare\(..., './a.csv'\)", "./a.csv", None, {}),
     ):
         with pytest.raises(DataError, match=said):
             harness.data(points, labels, **test)
