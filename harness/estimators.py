@@ -494,10 +494,7 @@ class PathSearchCV(GridSearchCV):
         """Choose by cross-validation over X, (n, d), and y, (n,), and refit; ``groups`` : (n,), for splitters of groups."""
         estimator = clone(self._estimator())
         if not isinstance(estimator, _SolverEstimator):
-            name = type(estimator).__name__
-            raise UsageError(
-                f"estimator is a {name}; give a SolverClassifier or a SolverRegressor, in a pipeline the search as its last step."
-            )
+            raise UsageError(f"{estimator!r} is no solver's estimator; in a pipeline give the search as its last step.")
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
             raise UsageError(f"scoring={self.scoring!r}; give one name or one callable, or take GridSearchCV.")
         self.scorer_, self.multimetric_ = check_scoring(estimator, self.scoring), False

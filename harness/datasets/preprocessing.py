@@ -44,8 +44,7 @@ def preprocess(train: Any, test: Any, kinds: Mapping[str, str], options: Any) ->
     if kinds:
         x, x_test = train[numbers], test[numbers]
         if options.missing in ("mean", "median"):
-            gaps = sum(int(part.isna().to_numpy().sum()) for part in (x, x_test))
-            fill = getattr(x, options.missing)().fillna(0.0)
+            gaps, fill = x.isna().sum().sum() + x_test.isna().sum().sum(), getattr(x, options.missing)().fillna(0.0)
             x, x_test = x.fillna(fill), x_test.fillna(fill)
             done += [f"{gaps:,} empty cells filled with the {options.missing}"] * bool(gaps)
         x, x_test = x.to_numpy(), x_test.to_numpy()

@@ -20,6 +20,7 @@ from harness.run.record import TYPES
 
 K = TypeVar("K")
 DIFFERING = 1.2  # ratio of wall and CPU seconds from which both are shown
+SHARES = tuple(name for name, metric in METRICS.items() if metric.task == "classification")
 LOSSES = tuple(name for name, metric in METRICS.items() if metric.better == "low")
 
 
@@ -36,7 +37,7 @@ class Measure:
     within : rows that may be ranked against each other: those of the ``group`` or only those of one ``problem``
     timed : it is wall seconds, which differ from one run to the next, ranked by the honest clock of its group (`timing.clocks`)
     comparisons : over how many problems a ratio of times is looked at together
-    share : it is a share of the test points, as sure as their number ``points`` lets it be
+    share : it is a share of the test points, or made of such shares, as sure as their number ``points`` lets it be at best
     meaning : what the column shows, a sentence that begins with its title; of a column that a formulation declares
     """
 
@@ -165,7 +166,8 @@ def metrics(rows: Iterable[Row]) -> list[Measure]:
             better[name] = declared.get(name) or better.get(name) or known
     better.pop("accuracy", None)
     return [
-        Measure(name, f"metrics.{name}", figures.significant, best, within="group") for name, best in better.items()
+        Measure(name, f"metrics.{name}", figures.significant, best, within="group", share=name in SHARES)
+        for name, best in better.items()
     ]
 
 
