@@ -120,10 +120,10 @@ def _path(
     known = {each.name for each in formulation.known_parameters()}
     of_kernel = {each.name for each in parameters_of(kernel)}
     given = {name: getattr(estimator, name) for name in ("C", "epsilon", "degree", "coef0") if hasattr(estimator, name)}
-    arguments = {*given, "gamma"}  # theirs win, so that the same name among the parameters would be ignored
     for parameter in estimator.parameters or {}:
-        end = f"; {', '.join(sorted(arguments))} are arguments of the estimator itself."
-        check_known("further parameter", parameter, sorted((known | of_kernel) - arguments), end)
+        # the cells have C and gamma, so that the same names among the parameters would be ignored
+        further = sorted((known | of_kernel) - {"C", "gamma"})
+        check_known("further parameter", parameter, further, "; C and gamma are arguments of the estimator itself.")
     if len(Cs) > 1 and "C" not in known:
         raise UsageError(f"formulation '{name}' has no C; give one value of C, or another formulation.")
     if any(fold.weights is not None for fold in folds) and "upper" not in formulation.per_point:
