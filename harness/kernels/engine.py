@@ -36,7 +36,7 @@ _SMALL_PART = 0.5  # fraction of the whole set up to which a part is laid out se
 _CALLBACK_ROWS = 8  # assumed work of a callback, in rows
 EXPAND_ROWS = 128  # rows of a tile in expand()
 _EXPAND_PREPARED = 2048  # rows that expand() prepares at a time
-_SMALL = 4096  # values up to which a request is one tile
+_SMALL = 8192  # values up to which a request is one tile
 _ALL = np.empty(0, dtype=np.int64)
 _SAMPLE = 4096  # number of mapped points whose norms bound the values
 

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harness.solver.protocol import Iterate
     from harness.support.arrays import Vector
 
@@ -29,15 +31,17 @@ class Learner(ABC):
             compute the scores; None: whichever takes fewer kernel values. A learner may have no cache
         """
 
-    def steady(self) -> tuple[Vector, float, float, float] | None:
-        """Return what tells which labels would change nothing; None, the default, if that is not known or nearly any would.
+    def learn_chosen(self, count: int, choose: Callable[[Vector, float, int, float], int]) -> int:
+        """Learn up to ``count`` examples that are chosen one by one, by their scores; return their number.
 
-        Returns
-        -------
-        (scores, intercept, low, high) : f = ``scores`` + ``intercept`` of all points, (n,), read-only for the caller. To learn
-            a point with f <= ``low`` and label -1, or with f >= ``high`` and label +1, leaves the model as it is
+        The default returns 0, as do learners whose scores of all points are not up to date.
+
+        Parameters
+        ----------
+        choose : function of ``scores``, the intercept, the number of support vectors and the margin of now that returns the next
+            example, whose target must be known then, or -1 if there is none. f = ``scores`` + intercept of all points, (n,)
         """
-        return None
+        return 0
 
     @abstractmethod
     def finish(self) -> None:

@@ -23,30 +23,11 @@ def draw(size: int, uniforms: Any) -> Any:
 
 
 @compiled
-def choose(points: Any, place: Any, size: int, uniforms: Any, steady: Any, rank: Any) -> Any:
-    """Choose the nearest point of each of several samples, up to the first whose expected label may change the model.
-
-    Parameters
-    ----------
-    points, place : (n,) the pool, points[:size], and the index of each point in it; changed in place
-    uniforms : (queries, candidates) random numbers in [0, 1); candidates is at most the size of the pool at the last query
-    steady : see ``Learner.steady``
-    rank : (n,) of equally near points the one with the smallest rank is chosen
-
-    Returns
-    -------
-    (chosen,) f of the chosen points, which are moved to points[size - 1], points[size - 2], ...
-    """
-    scores, intercept, low, high = steady
-    values = np.full(len(uniforms), np.inf)
-    for q in range(values.size):
-        last, nearest = size - 1 - q, -1
-        for at in draw(size - q, uniforms[q]):
-            point, f = points[at], scores[points[at]] + intercept
-            if abs(f) < abs(values[q]) or (abs(f) == abs(values[q]) and rank[point] < rank[nearest]):
-                nearest, values[q] = point, f
-        index, moved = place[nearest], points[last]
-        points[index], points[last], place[moved], place[nearest] = moved, nearest, index, last
-        if low < values[q] < high:
-            return values[: q + 1]
-    return values
+def choose(points: Any, size: int, uniforms: Any, scores: Any, intercept: float, rank: Any) -> int:
+    """Return the nearest point of a sample of points[:size], of equally near ones the one with the smallest rank."""
+    nearest, least = -1, np.inf
+    for at in draw(size, uniforms):
+        point, distance = points[at], abs(scores[points[at]] + intercept)
+        if distance < least or (distance == least and rank[point] < rank[nearest]):
+            nearest, least = point, distance
+    return nearest

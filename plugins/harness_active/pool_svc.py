@@ -9,6 +9,7 @@ Huang, Bottou, Giles 2007, section 3.2). The certificate is that of c-svc over t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -138,23 +139,14 @@ class PoolSVC(Problem):
             self._ledger.enter(new, self._answer(new))
         return self.targets[points]
 
-    def query_while(self, indices: Index, expected: Vector) -> int:
-        """Query the labels of points one by one up to the first that is not as expected; return the number of queries.
-
-        indices : (m,) distinct points whose labels were not queried, at most `queries_left`
-        expected : (m,) the expected labels
-        """
-        answer: Any = self._answer
-        if (joint_query := getattr(answer, "query_while", None)) is not None:
-            labels = joint_query(indices, expected)
-            self._ledger.enter(indices[: len(labels)], labels)
-            return len(labels)
-        for count, label in enumerate(expected, start=1):
-            point = indices[count - 1 : count]
-            self._ledger.enter(point, answer(point))
-            if self.targets[point[0]] != label:
-                break
-        return count
+    def query_one(self, point: int) -> None:
+        """Query the label of a point as :meth:`query` does, in less time."""
+        ledger, answer = self._ledger, self._answer
+        if answer is None or not (0 <= point < self.n and self.queries_left and math.isnan(ledger.known[point])):
+            self.query(point)
+        else:
+            index = np.array([point])
+            ledger.enter(index, answer(index))
 
     def labelled(self) -> CSVC:
         """Return c-svc over the queried points, at least one, in the order of the queries, with the same counter."""

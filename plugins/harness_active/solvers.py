@@ -43,6 +43,9 @@ class Pool:
         self._place = np.full(n, -1, dtype=np.intp)
         self._place[self._points] = np.arange(len(order))
         self._size = len(order)
+        from harness_active import compiled  # imports numba
+
+        self._loops = compiled
 
     def __len__(self) -> int:
         return self._size
@@ -55,9 +58,7 @@ class Pool:
         """Return ``count`` points drawn without replacement; all points, ascending, if there are no more or it is None."""
         if count is None or count >= self._size:
             return np.flatnonzero(self._place >= 0)
-        from harness_active.compiled import draw
-
-        return np.asarray(self._points[draw(self._size, rng.random(count))])
+        return np.asarray(self._points[self._loops.draw(self._size, rng.random(count))])
 
     def nearest(self, points: Index, distances: Vector, count: int) -> Index:
         """Return the ``count`` of ``points`` with the smallest distances; of equal ones those that are first in the order."""
@@ -66,17 +67,13 @@ class Pool:
         equals: Index = points[distances == distances.min()]
         return equals[[self._rank[equals].argmin()]]
 
-    def foresee(self, queries: int, candidates: int, steady: Any, rng: np.random.Generator) -> tuple[Index, Vector]:
-        """Return the points of up to ``queries`` next queries and their f, see :func:`compiled.choose`, without taking them."""
-        from harness_active.compiled import choose
+    def nearest_of(self, uniforms: Vector, scores: Vector, intercept: float) -> int:
+        """Return the nearest of the points that uniform numbers draw; scores + intercept are f of all points."""
+        return int(self._loops.choose(self._points, self._size, uniforms, scores, intercept, self._rank))
 
-        points, place = (self._points, self._place) if queries == 1 else (self._points.copy(), self._place.copy())
-        f = choose(points, place, self._size, rng.random((queries, candidates)), steady, self._rank)
-        return points[self._size - len(f) : self._size][::-1].copy(), f
-
-    def take(self, points: Index) -> None:
+    def take(self, points: list[int]) -> None:
         """Remove ``points`` from the pool; the last of the others moves to the index of each."""
-        for point in points.tolist():
+        for point in points:
             self._size -= 1
             place, last = self._place[point], self._points[self._size]
             self._points[place], self._place[last], self._place[point] = last, place, -1
@@ -246,8 +243,7 @@ class ActiveSmallPool(Strategy):
 
     One of 59 candidates is among the nearest 5 % with a probability of 95 %, whatever the size of the pool. A query costs
     59 |S| kernel values. With ``keep_scores`` it costs n for each example that enters S, the default if that is less and the rows
-    fit in memory. Labels that change nothing if they are as expected are queried in one message, which ends at the first
-    unexpected label.
+    fit in memory; then a compiled loop learns one label after another.
     """
 
     name = "active-small-pool"
@@ -377,15 +373,16 @@ class Queries:
         return ("" if self.problem.queries_left else "budget") if len(self.pool) else "pool"
 
     def query_next(self, count: int) -> int:
-        """Query and learn the next labels, at most ``count``; return their number, 0 if the run ends by the margin rule."""
+        """Query and learn the next labels, at most ``count``; return their number, 0 if the run ends by a stopping rule."""
         strategy = self.strategy
-        # a stopping rule is checked after each query
-        count = count if strategy.stop is None else min(count, strategy.batch)
         not_sampled = len(self.pool) - (self.sample_size or len(self.pool))
-        steady = self.learner.steady() if self.joins and not_sampled > 0 and self.scores else None
-        if steady is not None:
-            return self.query_ahead(min(count, not_sampled) if math.isfinite(steady[-1]) else 1, steady)
-        chosen = self.choose(count if self.scores is None else min(count, strategy.batch))
+        if self.joins and self.scores and not_sampled > 0:
+            learned = self.learner.learn_chosen(min(count, not_sampled), self.query_nearest)
+            self.rules.learned(len(self.problem.queried), self.learner.support)
+            if learned or self.rule_applies():
+                return learned
+        # a stopping rule is checked after each query
+        chosen = self.choose(count if strategy.stop is None and self.scores is None else min(count, strategy.batch))
         if self.rule_applies():
             return 0
         self.count += -(-len(chosen) // strategy.batch)
@@ -402,30 +399,26 @@ class Queries:
         self.rules.selected(len(self.problem.queried), self.distance, self.learner.margin)
         return self.pool.nearest(candidates, distances, count)
 
-    def query_ahead(self, queries: int, steady: Any) -> int:
-        """Query and learn the next labels up to the first that is unexpected or may change the model; return their number."""
-        labels, size = len(self.problem.queried), self.sample_size or 1
-        points, f = self.pool.foresee(queries, size, steady, self.rng)
-        self.distance, margin, support = abs(float(f[0])), self.learner.margin, self.learner.support
+    def query_nearest(self, scores: Vector, intercept: float, support: int, margin: float) -> int:
+        """Query the label of the nearest point of a sample, and return the point; -1 if a stopping rule applies."""
+        labels = len(self.problem.queried)
+        self.rules.learned(labels, support)
+        if self.rule_applies():
+            return -1
+        point = self.pool.nearest_of(self.rng.random(self.sample_size), scores, intercept)
+        self.distance = abs(float(scores[point]) + intercept)
         self.rules.selected(labels, self.distance, margin)
         if self.rule_applies():
-            return 0
-        count = self.problem.query_while(points, np.sign(f))
-        self.pool.take(points[:count])
-        if queries > count:  # unused random numbers, as those of a query do not depend on how many are joined
-            cast("Any", self.rng.bit_generator).advance((count - queries) * size)
-        for number, value in enumerate(f[1:count].tolist(), start=labels + 1):
-            self.distance = abs(value)
-            self.rules.learned(number, support)
-            self.rules.selected(number, self.distance, margin)
-        self.count += count
-        self.learn(points[:count])
-        return count
+            return -1
+        self.count += 1
+        self.pool.take([point])
+        self.problem.query_one(point)
+        return point
 
     def query(self, points: Index) -> Index:
         """Query the labels of ``points``, remove these from the pool and return them."""
         self.problem.query(points)
-        self.pool.take(points)
+        self.pool.take(points.tolist())
         return points
 
     def learn(self, points: Index) -> None:

@@ -402,7 +402,8 @@ class CandidateSet:
             now["g_max"], now["g_min"] = g_max, g_min
 
     def readmit(self) -> None:
-        """Let all who were set aside back into the search; their rows are computed anew."""
+        """Undo what the finishing step has changed for itself: let all who were set aside back in; their rows are computed anew."""
+        self.now["sweep"] = 1
         groups, self.aside = self.aside, []
         for group in groups:
             self.admit(group.members, group.alpha, group.grad)

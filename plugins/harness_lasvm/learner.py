@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,9 +20,9 @@ from harness_lasvm.online import Online
 from harness_lasvm.options import LASVMOptions
 
 _FULL = 0.9  # most members, as a fraction of the rows that fit into memory: of more, rows would be computed repeatedly
-_ROUNDING = 1e-9  # least distance from a threshold at which f counts as beyond it, as f is rounded
 _RELEASE = 32  # rows computed between two searches for rows that are not needed any more: each reads all points
 _RECENT = 64  # examples over which the fraction that enters S is averaged
+_Choose = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_double, ctypes.c_int64, ctypes.c_double)
 
 
 class LASVMLearner(Learner):
@@ -39,35 +41,28 @@ class LASVMLearner(Learner):
         self._scored: tuple[Array, Array] | None = None  # examples, and their values against the slots of now
         self._cached: CachedScores | None = None
         self._entering = 1.0  # fraction of the last examples that entered S
-        kernel = self._expansion.kernel
+        kernel, records = self._expansion.kernel, self._expansion.members.examples
+        records["lower"], records["upper"] = -problem.upper, problem.upper  # while targets are not known
         # |S| from which on the rows that cached scores need do not fit into memory
         self._most_members = _FULL * kernel.cache_mb * 2**20 / (kernel.n * kernel.dtype.itemsize)
 
     def learn(self, indices: Any) -> None:
         examples = np.array(indices, dtype=np.int64).reshape(-1)
         targets: Vector = self._problem.targets[examples]
-        unknown, reach = np.isnan(targets), self._problem.upper[examples] * targets
-        if unknown.any():
+        if (unknown := np.isnan(targets)).any():
             raise UsageError(
                 f"point {examples[unknown][0]} was to be learned and its label is not known; query it before, with problem.query."
             )
-        self._resume()
+        self._expansion.readmit()
         scored, self._scored = self._scored, None
         expansion, online = self._expansion, self._online
         if self._cached is not None:
-            passed = 0
-            if len(examples) > 1 and (steady := self.steady()):
-                scores, intercept, low, high = steady
-                f = scores[examples] + intercept
-                changing = np.where(targets > 0.0, f < high, f > low)
-                passed = int(changing.argmax()) if changing.any() else len(examples)
-            online.visited += len(examples)
-            expansion.now["operations"] += 2 * passed
-            self._cached.learn(online, examples[passed:], targets[passed:], reach[passed:])
+            following = iter(examples.tolist())
+            self._cached.learn(online, len(examples), lambda *_: next(following))
             return
         records = expansion.members.examples
         records["target"][examples] = targets
-        records["lower"][examples], records["upper"][examples] = np.minimum(0.0, reach), np.maximum(0.0, reach)
+        records["lower"][examples[targets > 0.0]], records["upper"][examples[targets < 0.0]] = 0.0, 0.0
         if not online.visited:
             online.seed(examples)
         filled = int(expansion.now["clock"])
@@ -87,15 +82,16 @@ class LASVMLearner(Learner):
         long. Cached scores cost n for each example that enters S, see :class:`CachedScores`.
         """
         examples = np.array(indices, dtype=np.int64).reshape(-1)
-        self._resume()
+        self._expansion.readmit()
         expansion, self._scored = self._expansion, None
         scores, support = np.full(len(examples), expansion.intercept), expansion.support()
         if keep is False or (keep is None and expansion.size >= self._most_members):
             self._cached = None
         elif self._cached is None and support and (keep or len(examples) * support > expansion.n * self._entering):
-            self._cached = CachedScores(expansion.kernel)
+            self._cached = CachedScores(expansion.kernel, self._problem.targets)
         if self._cached is not None:
-            return scores + self._cached.scores(expansion, examples)
+            self._cached.update(expansion)
+            return np.asarray(scores + self._cached.arrays.scores[examples])
         if not len(examples) or not support:
             return scores
         if len(examples) > expansion.block:
@@ -117,20 +113,15 @@ class LASVMLearner(Learner):
             self._cached.arrays.sizes[1] = 1  # out of date
 
     def iterate(self, *, done: bool = False, **info: Any) -> Iterate:
-        current = self._current()
-        coef = None if current is None else current.coef
+        coef = current.coef if (current := self._current()) is not None else None
         return self._expansion.iterate(coef, done=done, visited=self._online.visited, **info)
 
-    def steady(self) -> tuple[Vector, float, float, float] | None:
-        expansion, current = self._expansion, self._current()
-        if current is None or expansion.size >= self._most_members:
-            return None
-        b, low, high = expansion.intercept, -math.inf, math.inf
-        if expansion.delta <= self._options.tau:
-            # PROCESS would let no such point in, see the compiled `learn`, and REPROCESS bails out
-            ends = float(expansion.now["g_min"]), float(expansion.now["g_max"])
-            low, high = b - 1.0 - max(ends) - _ROUNDING, b + 1.0 - min(ends) + _ROUNDING
-        return current.scores, b, low, high
+    def learn_chosen(self, count: int, choose: Callable[..., int]) -> int:
+        count, cached = min(count, math.ceil(self._most_members - self._expansion.size)), self._cached
+        if cached is None or cached.arrays.sizes[1] or count <= 0:
+            return 0
+        self._expansion.readmit()
+        return cached.learn(self._online, count, choose)
 
     @property
     def support(self) -> int:
@@ -146,12 +137,6 @@ class LASVMLearner(Learner):
         return 1.0 + 0.5 * delta if math.isfinite(delta) else math.inf
 
     # -- inside ---------------------------------------------------------------------------------------
-
-    def _resume(self) -> None:
-        """Undo what the finishing step has changed for itself."""
-        if self._expansion.aside:
-            self._expansion.readmit()
-        self._expansion.now["sweep"] = 1
 
     def _current(self) -> Cached | None:
         """Return the arrays of the cached scores if these belong to the model of now."""
@@ -173,37 +158,43 @@ class CachedScores:
     arrays : those of the compiled loops; up to date after each method
     """
 
-    def __init__(self, kernel: KernelOracle) -> None:
+    def __init__(self, kernel: KernelOracle, targets: Vector) -> None:
         self._rows = rows = kernel.row_cache()
         (scores, coef), (support, missing) = np.zeros((2, kernel.n)), np.zeros((2, kernel.n), dtype=np.int64)
-        sizes = np.array([0, 1, 0])  # out of date
-        self.arrays = Cached(scores, coef, rows.rows, rows.slot_of, rows.last_used, support, missing, sizes)
+        sizes = np.array([0, 1, 0, 0, 0, 0])  # out of date
+        self.arrays = Cached(scores, coef, rows.rows, rows.slot_of, rows.last_used, targets, support, missing, sizes)
         self._release_at = 0
 
-    def scores(self, expansion: CandidateSet, examples: Array) -> Vector:
-        """Return K coef at ``examples``, (m,); n kernel values for each changed coefficient without a cached row."""
-        self._update(expansion)
-        return np.asarray(self.arrays.scores[examples])
+    def learn(self, online: Online, count: int, choose: Callable[..., int]) -> int:
+        """PROCESS and REPROCESS, once each, up to ``count`` examples, see `Learner.learn_chosen`; return their number."""
+        expansion, (scores, *_, sizes), errors = online.expansion, self.arrays, list[BaseException]()
 
-    def learn(self, online: Online, examples: Array, targets: Vector, reach: Vector) -> None:
-        """PROCESS and REPROCESS, once each, for examples with their targets and the bound beyond 0, all (m,)."""
-        expansion = online.expansion
-        self._update(expansion)
-        for example in zip(examples.tolist(), targets.tolist(), reach.tolist(), strict=True):
-            work, has_row = (self.arrays, *example), False
-            while (code := expansion.run(learn, *work, has_row, online.rule, pause=online.pause)) != DONE:
-                if code == NEED_POINT:
-                    expansion.make_room(1)
-                    self._fetch(expansion, np.array(example[:1]))
-                    has_row = True
-            self._update(expansion)
+        def next_example(*model: float) -> int:
+            try:
+                return choose(scores, *model)
+            except BaseException as error:  # compiled loops do not pass it on
+                errors.append(error)
+                return -1
 
-    def _update(self, expansion: CandidateSet) -> None:
-        if self.arrays.sizes[1]:
+        self.update(expansion)
+        sizes[3:], pointer = (count, -1, 0), _Choose(next_example)
+        while (code := expansion.run(learn, self.arrays, pointer, online.rule, pause=online.pause)) != DONE:
+            if code == NEED_POINT:
+                expansion.make_room(1)
+                self._fetch(expansion, sizes[4:5].copy())
+                sizes[5] = 1
+            self.update(expansion)
+        online.visited += (learned := count - int(sizes[3]))
+        if errors:
+            raise errors[0]
+        return learned
+
+    def update(self, expansion: CandidateSet) -> None:
+        """Compute the rows of changed coefficients that are not cached, n kernel values each, and update the scores."""
+        while self.arrays.sizes[1]:
             update(expansion.members, self.arrays)
-        while missing := int(self.arrays.sizes[1]):
-            self._fetch(expansion, self.arrays.missing[: min(missing, self._rows.capacity)].copy())
-            update(expansion.members, self.arrays)
+            if missing := int(self.arrays.sizes[1]):
+                self._fetch(expansion, self.arrays.missing[: min(missing, self._rows.capacity)].copy())
 
     def _fetch(self, expansion: CandidateSet, points: Array) -> None:
         """Compute the rows of ``points`` that are not cached."""

@@ -194,7 +194,6 @@ class LASVMStream:
             np.concatenate([self._problem.targets[staying], labels]),
         )
         self._online.expansion = before.moved(problem, slots)
-        self._online.expansion.now["sweep"] = 1  # the finishing step may have left it off
         self._problem = problem
         return np.arange(len(slots), problem.n)
 

@@ -102,7 +102,7 @@ def test_every_choice_is_the_nearest_of_its_candidates(monkeypatch, solver, batc
     assert len(problem.queried) == 90
 
 
-def naive_choice(points, uniforms, f, low, high, rank):
+def naive_choice(points, uniforms, f, rank):
     """Return the points that are chosen from one sample after another, by sets and lists; and the samples."""
     left, chosen, samples = list(points), [], []
     for draws in uniforms:
@@ -117,36 +117,34 @@ def naive_choice(points, uniforms, f, low, high, rank):
         here = left.index(nearest)
         left[here], left[-1] = left[-1], nearest
         left.pop()
-        if low < f[nearest] < high:
-            break
     return chosen, samples
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(1, 12), st.sampled_from([0.0, 0.05, 0.4, np.inf]))
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(1, 12))
 @settings(max_examples=200, deadline=None)
-def test_the_points_of_the_next_queries_are_those_of_the_twin(seed, queries, candidates, edge):
+def test_the_points_of_the_next_queries_are_those_of_the_twin(seed, queries, candidates):
     rng = np.random.default_rng(seed)
     order = rng.permutation(60)[:30]
     f = np.round(rng.normal(size=60), 1)  # with ties
-    held, steady = Pool(order, 60), (f - 0.5, 0.5, -edge, edge)
-    points, values = held.foresee(queries, candidates, steady, np.random.default_rng(seed))
-    uniforms = np.random.default_rng(seed).random((queries, candidates))
+    left, points = Pool(order, 60), []
+    uniforms = rng.random((queries, candidates))
+    for draws in uniforms:
+        points.append(left.nearest_of(draws, f - 0.5, 0.5))
+        left.take(points[-1:])
     rank = np.full(60, -1)
     rank[order] = np.arange(30)
-    expected, samples = naive_choice(order[::-1], uniforms, f - 0.5 + 0.5, -edge, edge, rank)
-    assert points.tolist() == expected
+    expected, samples = naive_choice(order[::-1], uniforms, f - 0.5 + 0.5, rank)
+    assert points == expected
     assert {len(sample) for sample in samples} == {candidates}
-    np.testing.assert_allclose(values, f[expected])
-    held.take(points[:2])
-    assert sorted(held.sample(None, rng)) == sorted(set(order) - set(points[:2]))
-    assert len(held) == 30 - len(points[:2])
+    assert sorted(left.sample(None, rng)) == sorted(set(order) - set(points))
+    assert len(left) == 30 - len(points)
 
 
 def test_a_sample_is_uniform():
     counts = np.zeros(12)
     for seed in range(3000):
-        points, _ = Pool(np.arange(12), 12).foresee(1, 5, (np.arange(12.0), 0.0, 0.0, 0.0), np.random.default_rng(seed))
-        counts[points] += 1
+        uniforms = np.random.default_rng(seed).random(5)
+        counts[Pool(np.arange(12), 12).nearest_of(uniforms, np.arange(12.0), 0.0)] += 1
     # the smallest of 5 of 12 is k with probability C(11 - k, 4) / C(12, 5)
     expected = np.array([math.comb(11 - k, 4) for k in range(12)]) / math.comb(12, 5) * 3000
     assert np.abs(counts - expected).max() < 5 * np.sqrt(3000 / 4)
@@ -374,27 +372,16 @@ def test_a_coefficient_without_a_label_is_no_model_and_without_a_label_nothing_i
     problem.checked(coef, 0.0)
 
 
-@pytest.mark.parametrize("together", [False, True])
-def test_labels_are_queried_while_they_are_as_expected(together):
-    answers = []
-
-    class Answer:
-        def __call__(self, points):
-            answers.extend(points.tolist())
-            return Y[points]
-
-    class Together(Answer):
-        def query_while(self, points, expected):
-            count = next((k + 1 for k, point in enumerate(points) if Y[point] != expected[k]), len(points))
-            return self(points[:count])
-
-    problem, points = pool((Together if together else Answer)(), budget=9), np.array([5, 3, 8, 1])
-    expected = Y[points] * [1, 1, -1, 1]
-    assert problem.query_while(points, expected) == 3
-    assert problem.queried.tolist() == answers == [5, 3, 8]
-    assert np.isnan(problem.targets[1])
-    assert problem.query_while(np.array([1, 0]), Y[[1, 0]]) == 2
-    assert (problem.queried.tolist(), problem.queries_left) == ([5, 3, 8, 1, 0], 4)
+def test_a_label_queried_alone_is_entered_counted_and_refused_as_others_are():
+    problem = pool(budget=2)
+    for point in (5, 3, 5):
+        problem.query_one(point)
+    assert (problem.queried.tolist(), problem.queries_left) == ([5, 3], 0)
+    assert problem.targets[[5, 3]].tolist() == Y[[5, 3]].tolist()
+    for point, reason in ((1, "0 are left"), (-1, "run from 0"), (N, "run from 0")):
+        with pytest.raises(UsageError, match=reason):
+            problem.query_one(point)
+    assert problem.queried.tolist() == [5, 3]
 
 
 def test_a_part_queries_the_whole():

@@ -121,22 +121,28 @@ def test_with_cached_scores_examples_take_steps_that_the_paper_allows():
     assert free > 5
 
 
-def test_a_label_beyond_the_thresholds_changes_nothing_and_a_learner_without_cached_scores_has_none():
+def test_examples_chosen_one_by_one_take_the_steps_of_examples_given_and_what_is_calm_changes_nothing():
     x, y = noisy(600, noise=0.0)
     problem = stated(x + 0.3 * y[:, None] * [1.0, *[0.0] * (x.shape[1] - 1)], y, C=5.0)
     order = np.random.default_rng(1).permutation(600)
-    learner = taught(problem, order[:400], tau=0.05)
-    learner.finish()
-    assert learner.steady() is None
-    learner.scores(order, keep=True)
-    scores, intercept, low, high = learner.steady()
-    rest, f = order[400:], scores + intercept
-    calm = rest[np.where(y[rest] > 0, f[rest] >= high, f[rest] <= low)]
+    learner, other = (taught(problem, order[:400], tau=0.05) for _ in range(2))
+    for each in (learner, other):
+        each.finish()
+        assert each.learn_chosen(1, lambda *_: pytest.fail("no scores are cached")) == 0
+        f = each.scores(order, keep=True)[np.argsort(order)]
+    rest, calls = order[400:], []
+    calm = rest[y[rest] * f[rest] >= 1.0 + 0.05]
     assert len(calm) > 50
-    before = learner.iterate()
-    coef, evaluations = before.dual_coef.copy(), problem.kernel.counter.evaluations
-    for points in (calm[:10], *calm[10:50, None]):
-        learner.learn(points)
+    before, evaluations = learner.iterate(), problem.kernel.counter.evaluations
+    coef = before.dual_coef.copy()
+
+    def choose(scores, intercept, support, margin):
+        np.testing.assert_allclose(scores + intercept, f)
+        assert (support, margin) == (learner.support, learner.margin)
+        calls.append(int(calm[len(calls)]))
+        return calls[-1]
+
+    assert learner.learn_chosen(50, choose) == len(calls) == 50
     after = learner.iterate()
     np.testing.assert_array_equal(after.dual_coef, coef)
     assert (after.intercept, after.info["delta"], after.info["members"]) == (
@@ -144,28 +150,40 @@ def test_a_label_beyond_the_thresholds_changes_nothing_and_a_learner_without_cac
     )  # fmt: skip
     assert (after.step - before.step, after.info["visited"]) == (100, 450)
     assert problem.kernel.counter.evaluations == evaluations
-    surprise = rest[[np.argmin(y[rest] * f[rest])]]
-    learner.learn(np.concatenate([calm[50:53], surprise, calm[53:54]]))
-    assert not np.array_equal(learner.iterate().dual_coef, coef)
-    assert learner.iterate().info["visited"] == 455
+    surprises = rest[np.argsort(y[rest] * f[rest])[:20]]
+    following = iter([*surprises.tolist(), -1])
+    other.learn(calls)
+    other.learn(surprises)
+    assert learner.learn_chosen(30, lambda *_: next(following)) == 20
+    found, expected = learner.iterate(), other.iterate()
+    assert not np.array_equal(found.dual_coef, coef)
+    np.testing.assert_array_equal(found.dual_coef, expected.dual_coef)
+    assert (found.intercept, found.step, found.info) == (expected.intercept, expected.step, expected.info)
 
 
-def test_scores_cached_before_the_finishing_step_do_not_decide_what_changes_nothing_after_it():
+def test_what_choosing_an_example_raises_is_raised_and_the_model_is_that_of_the_examples_before():
+    problem, order = stated(*noisy(400, noise=0.3), C=5.0), np.random.default_rng(1).permutation(400)
+    learner, other = (taught(problem, order[:150]) for _ in range(2))
+    for each in (learner, other):
+        each.scores(order, keep=True)
+    following = iter(order[150:160].tolist())
+    with pytest.raises(StopIteration):
+        learner.learn_chosen(20, lambda *_: next(following))
+    other.learn(order[150:160])
+    assert (learner.iterate().step, learner.iterate().info) == (other.iterate().step, other.iterate().info)
+    np.testing.assert_array_equal(learner.iterate().dual_coef, other.iterate().dual_coef)
+
+
+def test_scores_cached_before_the_finishing_step_are_updated_before_examples_are_learned_after_it():
     problem, order = stated(*noisy(400, noise=0.3), C=5.0), np.random.default_rng(1).permutation(400)
     current, outdated = (taught(problem, order[:150]) for _ in range(2))
     for learner in (current, outdated):
-        learner.scores(order, keep=True)
-    before = current.steady()[0][order].copy()
-    for learner in (current, outdated):
+        before = learner.scores(order, keep=True)
         learner.finish()
-        assert learner.steady() is None
-    current.scores(order, keep=True)
-    scores, b, low, high = current.steady()
-    then, now = (np.where(problem.targets[order] > 0, f >= high, f <= low) for f in (before + b, scores[order] + b))
-    examples = order[150:][(then & ~now)[150:]]
-    assert len(examples) > 2
+        assert learner.learn_chosen(1, lambda *_: pytest.fail("the scores are those of before")) == 0
+    assert np.abs(current.scores(order, keep=True) - before).max() > 0.01
     for learner in (current, outdated):
-        learner.learn(examples)
+        learner.learn(order[150:])
     after, found = current.iterate(), outdated.iterate()
     np.testing.assert_allclose(found.dual_coef, after.dual_coef, atol=1e-9)
     assert (found.step, outdated.support) == (after.step, current.support)
