@@ -291,18 +291,14 @@ class FinishedCell(_Part, frozen=True):
 
 
 class TargetRequest(_Part, frozen=True):
-    """The child queries the targets of the points ``indices``, (m,) int64; its queries before took it ``waited`` seconds.
-
-    expected : (m,) the query ends at the first point whose target differs; None: it does not
-    """
+    """The child queries the targets of the points ``indices``, (m,) int64; its queries before took it ``waited`` seconds."""
 
     indices: np.ndarray
     waited: Seconds = 0.0
-    expected: np.ndarray | None = None
 
 
 class TargetReply(_Part, frozen=True):
-    """To a child: the targets that it queried, (m,) or fewer if not all are as expected; None: they are refused, and why."""
+    """To a child: the targets that it queried, (m,); None: they are refused, and why."""
 
     targets: np.ndarray | None
     refusal: str = ""

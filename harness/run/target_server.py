@@ -1,14 +1,11 @@
 """Targets that a solver must query (`Problem.queries_targets`): the worker's ledger, and the client in the solver's process.
 
 The solver's process holds no targets. Its problem queries them through a client, one message a query, and the worker's
-ledger is what the record and the certificate go by. A query may say which targets it expects: it ends at the first that
-differs, so that targets which a solver would query one by one as long as they change nothing take one message. This cannot
-prevent a solver from reading the data where the harness did: from the file, from ``load()`` of the source, or from memory
-that a process has freed.
+ledger is what the record and the certificate go by. This cannot prevent a solver from reading the data where the harness
+did: from the file, from ``load()`` of the source, or from memory that a process has freed.
 
 A formulation that queries targets takes a callable in the place of ``targets``, points -> their targets, and has
-``query(indices)``, ``queried`` (points in the order of their queries) and ``target_budget`` (most targets of a run). The
-callable may have ``query_while(indices, expected)``, which returns the targets up to the first that differs.
+``query(indices)``, ``queried`` (points in the order of their queries) and ``target_budget`` (most targets of a run).
 """
 
 from __future__ import annotations
@@ -46,22 +43,15 @@ class TargetServer:
         self.refusal = ""
         self.seconds = 0.0
 
-    def query(self, indices: Any, expected: Any = None) -> Vector | None:
-        """Return the targets of the points ``indices``, (m,), and enter them; None, and no entry, if that is refused.
-
-        expected : (m,) the points after the first whose target differs are neither returned nor entered; None: all are
-        """
+    def query(self, indices: Any) -> Vector | None:
+        """Return the targets of the points ``indices``, (m,), and enter them; None, and no entry, if that is refused."""
         n, left = len(self._targets), self.budget - len(self.queried)
         is_new = indices.dtype.kind == "i" and len(np.unique(indices)) == len(indices) <= left
-        is_new = is_new and (expected is None or expected.shape == indices.shape)
         is_new = is_new and bool(np.all((indices >= 0) & (indices < n))) and not self._is_queried[indices].any()
         if not is_new:
             of = f"of the points 0 to {n - 1}, each once, {left} of {self.budget} were left"
             self.refusal = self.refusal or f"it queried targets that it cannot have: {of}"
             return None
-        if expected is not None:
-            surprises = np.flatnonzero(self._targets[indices] != expected)
-            indices = indices[: surprises[0] + 1] if len(surprises) else indices
         self._is_queried[indices] = True
         self.queried.extend(indices.tolist())
         return np.asarray(self._targets[indices])
@@ -70,7 +60,7 @@ class TargetServer:
         """Send the reply to a request; BrokenStream if nobody reads it."""
         self.seconds = request.waited
         try:
-            channel.send(TargetReply(self.query(request.indices, request.expected), self.refusal))
+            channel.send(TargetReply(self.query(request.indices), self.refusal))
         except OSError:
             raise BrokenStream("a query of targets, and nobody read the reply") from None
 
@@ -102,26 +92,16 @@ class TargetClient:
         pieces = [points[start : start + QUERY_POINTS] for start in range(0, len(points), QUERY_POINTS)]
         return np.concatenate([np.zeros(0), *(self._query(piece) for piece in pieces)])
 
-    def query_while(self, indices: Any, expected: Any) -> Vector:
-        """Return the targets of the first points of ``indices``, (m,), up to the first that is not as ``expected``, (m,).
-
-        The targets of the points after it are not queried, and neither are those beyond the first `QUERY_POINTS`.
-        """
-        points = np.ascontiguousarray(indices[:QUERY_POINTS], dtype=np.int64)
-        targets = np.ascontiguousarray(expected[:QUERY_POINTS], dtype=np.float64)
-        return self._query(points, targets)
-
-    def _query(self, indices: Any, expected: Any = None) -> Vector:
+    def _query(self, indices: Any) -> Vector:
         if self._emit is None or self._receive is None:
             raise BrokenStream("no targets are served here: this is not the process of a measured run")
         began, cpu_began = perf_counter(), thread_time()
-        self._emit(TargetRequest(indices, self.seconds, expected))
+        self._emit(TargetRequest(indices, self.seconds))
         reply = self._receive()
         waited = perf_counter() - began
         self.seconds += waited
         take_off(waited, thread_time() - cpu_began)
-        count = -1 if reply.targets is None else len(reply.targets)
-        if count != len(indices) and (expected is None or not 0 < count < len(indices)):
+        if reply.targets is None or len(reply.targets) != len(indices):
             raise UsageError(f"the targets of {len(indices)} points are refused: {reply.refusal}.")
         return np.asarray(reply.targets, dtype=np.float64)
 

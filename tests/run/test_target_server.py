@@ -30,35 +30,12 @@ def test_each_target_is_served_once_and_no_more_than_the_budget(queries, budget)
         assert bool(server.refusal) == refused
 
 
-@given(st.permutations(range(50)), st.lists(st.booleans(), min_size=1, max_size=12), st.integers(0, 12))
-def test_a_query_ends_at_the_first_target_that_is_not_as_expected(points, as_expected, budget):
-    points = np.array(points[: len(as_expected)])
-    expected = np.where(as_expected, LABELS[points], -LABELS[points])
-    server = TargetServer(LABELS.copy(), budget)
-    found = server.query(points, expected)
-    if len(points) > budget:
-        assert (found, server.queried, bool(server.refusal)) == (None, [], True)
-        return
-    revealed = next((k + 1 for k, expectation in enumerate(as_expected) if not expectation), len(points))
-    np.testing.assert_array_equal(found, LABELS[points[:revealed]])
-    assert server.queried == points[:revealed].tolist()
-    again = TargetServer(LABELS.copy(), budget)
-    np.testing.assert_array_equal(connected(again).query_while(points, expected), found)
-    assert again.queried == server.queried
-
-
-def test_expectations_of_another_shape_are_refused():
-    server = TargetServer(LABELS.copy(), 9)
-    assert server.query(np.arange(3), np.ones(2)) is None
-    assert (server.queried, bool(server.refusal)) == ([], True)
-
-
 def connected(server):
     """Return a client of a server in this process."""
     client, replies = TargetClient(), []
 
     def emit(message):
-        replies.append(TargetReply(server.query(message.indices, message.expected), server.refusal))
+        replies.append(TargetReply(server.query(message.indices), server.refusal))
 
     client.connect(emit, replies.pop)
     return client
