@@ -64,7 +64,7 @@ def settle(x: Variables, scores: Vector, ends: Vector, work: Any, descended: boo
                 x.a[v + other] = min(work.a[v], 0.0)
             points[moved] = v if v < m else v - m
             moved += 1
-    add_rows(scores, work.kernel, points[:moved], change[:moved], 0, m)
+    add_rows(scores, work.kernel, points[:moved], change[:moved], np.int64(0), m)
     for v in range(len(x.a)):
         k, g = x.group[v], x.linear[v] - scores[v if v < m else v - m]
         rises, falls = x.a[v] < x.upper[v], x.a[v] > x.lower[v]

@@ -63,7 +63,7 @@ def update(x: Members, c: Cached) -> None:
             c.support[count] = p
             count += 1
     if added:
-        add_rows(c.scores, c.rows, slots[:added], weights[:added], 0, c.scores.size)
+        add_rows(c.scores, c.rows, slots[:added], weights[:added], np.int64(0), c.scores.size)
     c.sizes[0], c.sizes[1] = count, missing
     c.sizes[2] += added
 
