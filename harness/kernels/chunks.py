@@ -44,32 +44,42 @@ class Vectors:
         first = self.builder.insert_element(empty, scalar, ir.IntType(32)(0))
         return self.builder.shuffle_vector(first, empty, ir.Constant(ir.VectorType(ir.IntType(32), self.width), None))
 
-    def first(self, count: Any) -> Any:
-        """Return the mask of the first ``count`` elements."""
-        places = ir.Constant(ir.VectorType(ir.IntType(64), self.width), list(range(self.width)))
-        return self.builder.icmp_signed("<", places, self.splat(count))
-
     def load(self, pointer: Any) -> Any:
         """Return the vector that begins at ``pointer``, which need not be aligned."""
         return self.builder.load(self.builder.bitcast(pointer, self.vector.as_pointer()), align=self.itemsize)
 
-    def load_masked(self, pointer: Any, mask: Any) -> Any:
-        """Return the elements of ``mask`` of the vector that begins at ``pointer``, and 0 for the others."""
-        size = ir.IntType(32)(self.itemsize)
-        return self._call("masked.load", ".p0", self.vector, pointer, size, mask, self.splat(0.0))
+    def load_part(self, pointer: Any, left: Any) -> Any:
+        """Return the first ``left`` elements of the vector at ``pointer``, all if there are no more, and 0 for the others."""
+        result, copy = (_register(self.builder, self.splat(0.0)) for _ in range(2))
+        with self._is_whole(left) as (whole, part):
+            with whole:
+                self.builder.store(self.load(pointer), result)
+            with part:
+                cgutils.raw_memcpy(self.builder, copy, pointer, left, self.itemsize)  # type: ignore[no-untyped-call]
+                self.builder.store(self.builder.load(copy), result)
+        return self.builder.load(result)
 
-    def store_masked(self, vector: Any, pointer: Any, mask: Any) -> None:
-        self._call("masked.store", ".p0", ir.VoidType(), vector, pointer, ir.IntType(32)(self.itemsize), mask)
+    def store_part(self, vector: Any, pointer: Any, left: Any) -> None:
+        """Store the first ``left`` elements of a vector, all if there are no more."""
+        copy = _register(self.builder, self.splat(0.0))
+        with self._is_whole(left) as (whole, part):
+            with whole:
+                line = self.builder.bitcast(pointer, self.vector.as_pointer())
+                self.builder.store(vector, line, align=self.itemsize)
+            with part:
+                self.builder.store(vector, copy)
+                cgutils.raw_memcpy(self.builder, pointer, copy, left, self.itemsize)  # type: ignore[no-untyped-call]
+
+    def _is_whole(self, left: Any) -> Any:
+        """Return the branches for a vector that is used whole and for one that is not; masks take AVX2 longer than the sums."""
+        return self.builder.if_else(self.builder.icmp_signed(">=", left, _INDEX(self.width)))
 
     def fma(self, a: Any, b: Any, c: Any) -> Any:
         """Return a b + c, fused where the machine can."""
-        return self._call("fmuladd", "", self.vector, a, b, c)
-
-    def _call(self, name: str, suffix: str, result: Any, *arguments: Any) -> Any:
-        signature = ir.FunctionType(result, [argument.type for argument in arguments])
-        name = f"llvm.{name}.v{self.width}f{8 * self.itemsize}{suffix}"
+        signature = ir.FunctionType(self.vector, [self.vector] * 3)
+        name = f"llvm.fmuladd.v{self.width}f{8 * self.itemsize}"
         function = cgutils.get_or_insert_function(self.builder.module, signature, name)  # type: ignore[no-untyped-call]
-        return self.builder.call(function, arguments)
+        return self.builder.call(function, (a, b, c))
 
     def exp(self, x: Any) -> Any:
         """Return e^x for x <= 0: -inf and values below the cutoff give 0, NaN gives NaN.
@@ -142,7 +152,7 @@ def _typed_sums(
         panel, offset_of, factor_of, target, slot_of = (
             data_of(context, builder, signature.args[k], arguments[k]) for k in (0, 2, 3, 7, 8)
         )
-        panel, mask = builder.gep(panel, [base]), vectors.first(left)
+        panel = builder.gep(panel, [base])
 
         def write_sums(count: int) -> None:
             lines, lists = [], []
@@ -153,7 +163,7 @@ def _typed_sums(
             sums = [_register(builder, vectors.splat(0.0)) for _ in range(count)]
             with builder.if_then(seeded):
                 for total, line in zip(sums, lines, strict=True):
-                    builder.store(vectors.load_masked(line, mask), total)
+                    builder.store(vectors.load_part(line, left), total)
             with builder.if_else(differences) as branches:
                 for branch, is_difference in zip(branches, (True, False), strict=True):
                     with branch, cgutils.for_range(builder, size) as loop:
@@ -165,7 +175,7 @@ def _typed_sums(
                             b = a if is_difference else factor
                             builder.store(vectors.fma(a, b, builder.load(total)), total)
             for total, line in zip(sums, lines, strict=True):
-                vectors.store_masked(builder.load(total), line, mask)
+                vectors.store_part(builder.load(total), line, left)
 
         with builder.if_else(several) as (together, alone):
             with together:
@@ -191,8 +201,8 @@ def _typed_values(
         vectors = Vectors(builder, out.dtype)
         _, at, left, _, column, norm, mode, gamma, coef0, degree = arguments
         target, norms = (data_of(context, builder, signature.args[k], arguments[k]) for k in (0, 3))
-        target, mask, zero = builder.gep(target, [at]), vectors.first(left), vectors.splat(0.0)
-        sums, width = vectors.load_masked(target, mask), vectors.splat(gamma)
+        target, zero = builder.gep(target, [at]), vectors.splat(0.0)
+        sums, width = vectors.load_part(target, left), vectors.splat(gamma)
         total = _register(builder, sums)
         with builder.if_else(builder.icmp_signed("==", mode, mode.type(POWER))) as (power, exponential):
             with power:
@@ -208,7 +218,7 @@ def _typed_values(
                 differences = builder.icmp_signed("==", mode, mode.type(RBF_OF_DIFFERENCES))
                 distances = builder.select(differences, builder.fneg(sums), of_products)
                 builder.store(vectors.exp(builder.fmul(width, distances)), total)
-        vectors.store_masked(builder.load(total), target, mask)
+        vectors.store_part(builder.load(total), target, left)
         return context.get_dummy_value()
 
     index = types.intp
