@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import binding, ir  # type: ignore[import-untyped]
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from harness.kernels.layout import CHUNK_BYTES, POWER, RBF_OF_DIFFERENCES
+from harness.support.jit import REGISTER_BYTES
 
 _INDEX = ir.IntType(64)
 _register: Any = cgutils.alloca_once_value
 # rows that share each line read of a chunk: their sums fill half of the registers of AVX-512, and all of AVX2's for one
-ROWS = 4 if binding.get_host_cpu_features().get("avx512f") else 1
+ROWS = 4 if REGISTER_BYTES == 64 else 1
 
 
 class Vectors:
@@ -50,29 +51,27 @@ class Vectors:
 
     def load_part(self, pointer: Any, left: Any) -> Any:
         """Return the first ``left`` elements of the vector at ``pointer``, all if there are no more, and 0 for the others."""
-        result, copy = (_register(self.builder, self.splat(0.0)) for _ in range(2))
-        with self._is_whole(left) as (whole, part):
-            with whole:
-                self.builder.store(self.load(pointer), result)
-            with part:
-                cgutils.raw_memcpy(self.builder, copy, pointer, left, self.itemsize)  # type: ignore[no-untyped-call]
-                self.builder.store(self.builder.load(copy), result)
-        return self.builder.load(result)
+        is_part, copy, place = self._place_of(pointer, left)
+        with self.builder.if_then(is_part, likely=False):
+            self.builder.store(self.splat(0.0), copy)
+            cgutils.raw_memcpy(self.builder, copy, pointer, left, self.itemsize)  # type: ignore[no-untyped-call]
+        return self.builder.load(place, align=self.itemsize)
 
     def store_part(self, vector: Any, pointer: Any, left: Any) -> None:
         """Store the first ``left`` elements of a vector, all if there are no more."""
-        copy = _register(self.builder, self.splat(0.0))
-        with self._is_whole(left) as (whole, part):
-            with whole:
-                line = self.builder.bitcast(pointer, self.vector.as_pointer())
-                self.builder.store(vector, line, align=self.itemsize)
-            with part:
-                self.builder.store(vector, copy)
-                cgutils.raw_memcpy(self.builder, pointer, copy, left, self.itemsize)  # type: ignore[no-untyped-call]
+        is_part, copy, place = self._place_of(pointer, left)
+        self.builder.store(vector, place, align=self.itemsize)
+        with self.builder.if_then(is_part, likely=False):
+            cgutils.raw_memcpy(self.builder, pointer, copy, left, self.itemsize)  # type: ignore[no-untyped-call]
 
-    def _is_whole(self, left: Any) -> Any:
-        """Return the branches for a vector that is used whole and for one that is not; masks take AVX2 longer than the sums."""
-        return self.builder.if_else(self.builder.icmp_signed(">=", left, _INDEX(self.width)))
+    def _place_of(self, pointer: Any, left: Any) -> tuple[Any, Any, Any]:
+        """Return whether a vector is not used whole, room for a copy, and where it is accessed: there if it is not.
+
+        Masks take AVX2 longer than the sums.
+        """
+        copy = cgutils.alloca_once(self.builder, self.vector)  # type: ignore[no-untyped-call]
+        is_part, whole = self.builder.icmp_signed("<", left, _INDEX(self.width)), self.vector.as_pointer()
+        return is_part, copy, self.builder.select(is_part, copy, self.builder.bitcast(pointer, whole))
 
     def fma(self, a: Any, b: Any, c: Any) -> Any:
         """Return a b + c, fused where the machine can."""

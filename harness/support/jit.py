@@ -10,10 +10,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import binding, ir  # type: ignore[import-untyped]
 from numba import njit, types
 from numba.extending import intrinsic
 
+REGISTER_BYTES = (
+    64 if binding.get_host_cpu_features().get("avx512f") else 32
+)  # bytes of this machine's vector registers
 _njit: Any = partial(njit, cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 _STRIP = 8192  # of sums: they stay in the core's caches while all rows pass, in pieces long enough to be foreseen
 _SUMS = {"nsz", "reassoc", "contract"}

@@ -12,14 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import binding, ir  # type: ignore[import-untyped]
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from harness.support.jit import REGISTER_BYTES
+
 # bytes of a vector: two registers, which need not wait for each other; one of AVX-512 1.1 to 1.3 times as long, four of AVX2,
 # which has sixteen, 1.3 to 1.7 times
-_VECTOR_BYTES = 128 if binding.get_host_cpu_features().get("avx512f") else 64
+_VECTOR_BYTES = 2 * REGISTER_BYTES
 TINY = 1e-12  # curvature in place of 0: two points on top of each other
 _INTEGER, _NUMBER = types.int64, types.float64
 _INDEX, _INFINITY = ir.IntType(64), float("inf")
