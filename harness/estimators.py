@@ -119,15 +119,15 @@ def _path(
     formulation, kernel = taken[name], shared_registry().kernel_class(estimator.kernel)
     known = {each.name for each in formulation.known_parameters()}
     of_kernel = {each.name for each in parameters_of(kernel)}
-    given = {name: getattr(estimator, name) for name in ("C", "epsilon", "degree", "coef0") if hasattr(estimator, name)}
+    # the cells have C and gamma, so that the same names among the parameters would be ignored
+    further = sorted((known | of_kernel) - {"C", "gamma"})
     for parameter in estimator.parameters or {}:
-        # the cells have C and gamma, so that the same names among the parameters would be ignored
-        further = sorted((known | of_kernel) - {"C", "gamma"})
         check_known("further parameter", parameter, further, "; C and gamma are arguments of the estimator itself.")
     if len(Cs) > 1 and "C" not in known:
         raise UsageError(f"formulation '{name}' has no C; give one value of C, or another formulation.")
     if any(fold.weights is not None for fold in folds) and "upper" not in formulation.per_point:
         raise UsageError(f"formulation '{name}' has no weights of points; give no class_weight or sample_weight.")
+    given = {name: getattr(estimator, name) for name in ("C", "epsilon", "degree", "coef0") if hasattr(estimator, name)}
     given |= dict(estimator.parameters or {})
     cells, has_gamma = list[GridPoint](), "gamma" in of_kernel
     for gamma in gammas:
