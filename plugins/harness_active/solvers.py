@@ -377,10 +377,11 @@ class Queries:
         strategy = self.strategy
         not_sampled = len(self.pool) - (self.sample_size or len(self.pool))
         if self.joins and self.scores and not_sampled > 0:
-            learned = self.learner.learn_chosen(min(count, not_sampled), self.query_nearest)
-            self.rules.learned(len(self.problem.queried), self.learner.support)
-            if learned or self.rule_applies():
+            if learned := self.learner.learn_chosen(min(count, not_sampled), self.query_nearest):
+                self.rules.learned(len(self.problem.queried), self.learner.support)
                 return learned
+            if self.rule_applies():
+                return 0
         # a stopping rule is checked after each query
         chosen = self.choose(count if strategy.stop is None and self.scores is None else min(count, strategy.batch))
         if self.rule_applies():
